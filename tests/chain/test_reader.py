@@ -17,6 +17,7 @@ from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.sandbox_accounts import CREATOR_UNITS, TRADER_UNITS, AccountRole
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.evm.abi import contract_function
+from foretell.domain.relay.request import CALL_GAS
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address
 from foretell.domain.values.tokens import TokenPair, condition_id
 
@@ -171,11 +172,11 @@ async def test_a_revert_is_known_before_the_call_is_sent(sandbox: Sandbox) -> No
     reader, trader = sandbox.reader, sandbox.trader()
     collateral = sandbox.deployment.collateral
     too_much = Transfer(EMPTY_ACCOUNT, TRADER_UNITS + 1).encode()
-    reverted = await reader.revert_of(trader.address, collateral, too_much)
+    reverted = await reader.revert_of(trader.address, collateral, too_much, CALL_GAS)
     assert reverted is not None
     assert reason_of(reverted) == "InsufficientBalance"
     enough = Transfer(EMPTY_ACCOUNT, TRADER_UNITS).encode()
-    assert await reader.revert_of(trader.address, collateral, enough) is None
+    assert await reader.revert_of(trader.address, collateral, enough, CALL_GAS) is None
 
 
 async def test_a_creators_whitelist_names_its_proposers(sandbox: Sandbox) -> None:

@@ -104,6 +104,12 @@ async def test_a_result_is_decoded_as_the_type_that_is_asked_for(sandbox: Sandbo
         ("execution reverted", 3, ExecutionReverted),
         ("VM Exception while processing: revert", -32000, ExecutionReverted),
         ("whatever", 3, ExecutionReverted),
+        ("VM execution error", -32015, ExecutionReverted),
+        ("OutOfGas", -32000, ExecutionReverted),
+        ("invalid opcode: INVALID", -32000, ExecutionReverted),
+        ("stack limit reached 1024 (1023)", -32000, ExecutionReverted),
+        ("return data out of bounds", -32000, ExecutionReverted),
+        ("gas uint64 overflow", -32000, ExecutionReverted),
         ("nonce too low", -32000, RpcRefused),
     ],
 )

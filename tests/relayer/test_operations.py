@@ -17,7 +17,7 @@ from foretell.domain.contracts.calldata import (
     SetApprovalForAll,
     SplitPosition,
 )
-from foretell.domain.relay.request import OPEN
+from foretell.domain.relay.request import CALL_GAS, OPEN
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.relayer.operations import Operation
 from foretell.store.tables import relay_requests
@@ -217,7 +217,9 @@ async def test_redeeming_before_the_resolution_costs_nothing_and_gives_the_reaso
     assert status == 502
     assert words.startswith("execution_failed: ")
     tokens = rig.sandbox.deployment.conditional_tokens
-    reverted = await rig.sandbox.reader.revert_of(holder.safe, tokens, redemption.encode())
+    reverted = await rig.sandbox.reader.revert_of(
+        holder.safe, tokens, redemption.encode(), CALL_GAS
+    )
     assert reverted is not None
     assert words.endswith(reverted.rpc_message)
     assert "result for condition not received yet" in words

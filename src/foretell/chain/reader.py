@@ -22,6 +22,7 @@ from foretell.chain.views import (
     BlockTag,
     ViewCall,
     accepts_signature,
+    bounded_views,
     call_view,
     call_views,
     revert_of_call,
@@ -227,13 +228,18 @@ class Reader:
         return bool(word_of(condition) == condition_id and complement == pair.no)
 
     async def safe(self, address: Address, at: str = LATEST) -> SafeState | None:
-        """Return a Safe's state, or None when there is no contract at the address."""
-        if not await self.code(address, at):
+        """Return a Safe's state, or None when the address does not answer as a Safe, within bounds."""
+        views = (_SAFE_NONCE, _SAFE_THRESHOLD, _SAFE_OWNERS)
+        found = await bounded_views(self._rpc, [ViewCall(address, each) for each in views], at)
+        if None in found:
             return None
-        functions = (_SAFE_NONCE, _SAFE_THRESHOLD, _SAFE_OWNERS)
-        calls = [ViewCall(address, function) for function in functions]
-        nonce, threshold, owners = await call_views(self._rpc, calls, at)
+        nonce, threshold, owners = found
         return SafeState(nonce, threshold, tuple(map(Address, owners)))
+
+    async def wallet_nonce(self, address: Address, at: str = LATEST) -> int | None:
+        """Return how many transactions a Safe or a deposit wallet made, or None for another address."""
+        (nonce,) = await bounded_views(self._rpc, [ViewCall(address, _SAFE_NONCE)], at)
+        return None if nonce is None else int(nonce)
 
     async def relay_nonce(self, hub: Address, owner: Address, at: str = LATEST) -> int:
         """Return how many calls of an owner a relay hub has made."""
@@ -249,11 +255,11 @@ class Reader:
         return await accepts_signature(self._rpc, wallet, digest, signature, at)
 
     async def revert_of(
-        self, sender: Address, target: Address, calldata: bytes, at: str = LATEST
+        self, sender: Address, target: Address, calldata: bytes, gas: int
     ) -> ExecutionReverted | None:
-        """Return the revert that a call of this sender would end in, or None."""
-        call = {"from": sender, "to": target, "data": "0x" + calldata.hex()}
-        return await revert_of_call(self._rpc, call, at)
+        """Return the revert that a call of this sender would end in with this gas, or None."""
+        call = {"from": sender, "to": target, "data": "0x" + calldata.hex(), "gas": hex(gas)}
+        return await revert_of_call(self._rpc, call, LATEST)
 
     async def code(self, address: Address, at: str = LATEST) -> bytes:
         """Return the code at an address; empty for an account without code."""
@@ -271,15 +277,10 @@ class Reader:
         address = await call_view(self._rpc, ViewCall(registry, _WHITELIST_OF, (creator,)), at)
         if address == ZERO_ADDRESS:
             return None
-        calls = [
-            ViewCall(Address(address), function)
-            for function in (_WHITELIST_CREATOR, _WHITELIST_PROPOSERS)
-        ]
-        try:
-            named_creator, proposers = await call_views(self._rpc, calls, at)
-        except (ExecutionReverted, ChainInconsistent):
-            return None
-        if named_creator != creator:
+        views = (_WHITELIST_CREATOR, _WHITELIST_PROPOSERS)
+        calls = [ViewCall(Address(address), each) for each in views]
+        named_creator, proposers = await bounded_views(self._rpc, calls, at)
+        if named_creator != creator or proposers is None:
             return None
         return ProposerWhitelist(Address(address), tuple(map(Address, proposers)))
 

@@ -22,6 +22,7 @@ import msgspec
 from foretell.chain.connections.node_connections import HttpAnswer, NodeConnections, Unchecked
 from foretell.chain.rpc_types import quantity_of
 from foretell.domain.errors.chain import (
+    AnswerTooLarge,
     ChainUnavailable,
     ExecutionReverted,
     RpcRefused,
@@ -45,9 +46,11 @@ UNCHECKED_MAX: Final = 3
 DECODERS_KEPT_MAX: Final = 16
 NOT_ADMITTED: Final = "it has not answered since the start, so that its chain is not checked yet"
 
-_REVERTED_CODE: Final = 3
+_REVERTED_CODES: Final = frozenset({3, -32015})
+"""The codes of a call that a contract reverted or that broke off: of most nodes, and of Nethermind."""
 _HALTED: Final = re.compile(
-    "revert|evm error|out of gas|invalid (?:opcode|jump)|stack (?:under|over)flow"
+    "revert|evm error|out ?of ?gas|invalid (?:opcode|jump)|stack (?:under|over)flow|stack limit reached"
+    "|return data out of bounds|gas uint64 overflow|invalid code: must not begin"
 )
 """The words of nodes for a call that a contract reverted, or that broke off in the middle."""
 
@@ -152,6 +155,8 @@ class Rpc:
         """Return the result of a call that is sent exactly once.
 
         An answer of more than `answer_bytes_max` bytes is not read to its end.
+
+        Raises AnswerTooLarge for such an answer.
         """
         return await self._send_as(Any, method, params, answer_bytes_max)
 
@@ -183,21 +188,29 @@ class Rpc:
             ]
         return results
 
-    async def send_all(self, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
+    async def send_all(
+        self, calls: Sequence[tuple[str, Sequence[object]]], *, answer_bytes_max: int | None = None
+    ) -> list[Any]:
         """Return the results of calls that are sent exactly once, in one request and in their order.
 
         In the place of a call that the node refuses is the refusal, an `RpcRefused`.
+
+        Raises AnswerTooLarge when the answers have more than `answer_bytes_max` bytes together.
         """
         assert len(calls) <= CALLS_PER_BATCH_MAX
-        return [_outcome(method, answer) for method, answer in await self._answers(Any, calls)]
+        answers = await self._answers(Any, calls, answer_bytes_max)
+        return [_outcome(method, answer) for method, answer in answers]
 
     async def _answers(
-        self, kind: type[T], calls: Sequence[tuple[str, Sequence[object]]]
+        self,
+        kind: type[T],
+        calls: Sequence[tuple[str, Sequence[object]]],
+        bytes_max: int | None = None,
     ) -> list[tuple[str, _Answer[T]]]:
         call_by_id = {next(self._ids): call for call in calls}
         body = [_request(id_, *call) for id_, call in call_by_id.items()]
         read = functools.partial(_answers_to, call_by_id.keys(), kind)
-        answer_by_id = await self._post("batch", body, read)
+        answer_by_id = await self._post("batch", body, read, bytes_max)
         return [(call[0], answer_by_id[id_]) for id_, call in call_by_id.items()]
 
     async def _post(
@@ -209,10 +222,16 @@ class Rpc:
     ) -> R:
         if self.admitted is not None and not self.admitted.is_set():
             raise ChainUnavailable(method, NOT_ADMITTED)
-        if self.gate is None:
-            return await self._post_at_once(method, body, read, bytes_max)
-        async with self.gate(method):
-            return await self._post_at_once(method, body, read, bytes_max)
+        try:
+            if self.gate is None:
+                return await self._post_at_once(method, body, read, bytes_max)
+            async with self.gate(method):
+                return await self._post_at_once(method, body, read, bytes_max)
+        except AnswerTooLarge as error:
+            if bytes_max is not None:
+                raise
+            # No answer of a node that works is beyond the bound of all answers.
+            raise ChainUnavailable(method, f"more than {self._answer_bytes_max} bytes") from error
 
     async def _post_at_once(
         self,
@@ -358,4 +377,4 @@ def _outcome(method: str, answer: _Answer[Any]) -> Any:
 
 
 def _is_revert(error: _Error) -> bool:
-    return error.code == _REVERTED_CODE or _HALTED.search(error.message.lower()) is not None
+    return error.code in _REVERTED_CODES or _HALTED.search(error.message.lower()) is not None

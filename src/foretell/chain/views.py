@@ -1,4 +1,8 @@
-"""Calls of contracts' views, one or many in a round trip."""
+"""Calls of contracts' views, one or many in a round trip.
+
+A contract that a client names is code that we do not know: every call of it has a bound on its gas, on the
+bytes of its answer and on the words that are decoded.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import bytes_of
 from foretell.domain.errors.chain import (
+    AnswerTooLarge,
     ChainInconsistent,
     ChainUnavailable,
     ExecutionReverted,
@@ -19,8 +24,16 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 LATEST: Final = "latest"
 
 SIGNATURE_GAS_MAX: Final = 340_000
-"""Gas to ask a wallet for its signature: what the exchange gives it, and the call itself."""
+"""Gas of a call to a contract that a client names, such as a wallet that is asked for its signature.
+
+It is what the exchange gives a wallet, and the call itself.
+"""
 SIGNATURE_ANSWER_BYTES_MAX: Final = 16 * 1024
+"""Bytes of the node's response to such calls."""
+LISTED_ADDRESSES_MAX: Final = 100
+"""The owners of a wallet, or the proposers of a whitelist, that are decoded; with more it is none."""
+
+_VIEW_BYTES_MAX: Final = 32 * (2 + LISTED_ADDRESSES_MAX)
 
 _OWED_TOKENS: Final = contract_function("owedTokens(address,uint256)", "(uint256)")
 _IS_VALID_SIGNATURE: Final = contract_function("isValidSignature(bytes32,bytes)", "(bytes4)")
@@ -62,9 +75,43 @@ async def call_views(rpc: Rpc, calls: list[ViewCall], at: BlockTag = LATEST) -> 
     return [_decoded(call, answer) for call, answer in zip(calls, answers, strict=True)]
 
 
+async def bounded_views(rpc: Rpc, calls: Sequence[ViewCall], at: BlockTag = LATEST) -> list[Any]:
+    """Return the results of views of contracts that a client names, in their order and in one round trip.
+
+    None stands for a view that reverts, breaks off, or answers otherwise than such a contract does. When the
+    answers are too large together, all are None.
+
+    Raises RpcRefused when the node does not run a call, as without the block.
+    """
+    asked = [
+        ("eth_call", [{**_call_object(call), "gas": hex(SIGNATURE_GAS_MAX)}, at]) for call in calls
+    ]
+    try:
+        answers = await rpc.send_all(asked, answer_bytes_max=SIGNATURE_ANSWER_BYTES_MAX)
+    except AnswerTooLarge:
+        return [None] * len(calls)
+    return [_bounded(call, answer) for call, answer in zip(calls, answers, strict=True)]
+
+
+def _bounded(call: ViewCall, answer: object) -> Any:
+    if isinstance(answer, ExecutionReverted):
+        return None
+    if isinstance(answer, RpcRefused):
+        raise answer
+    if len(bytes_of(answer, "eth_call")) > _VIEW_BYTES_MAX:
+        return None
+    try:
+        return _decoded(call, answer)
+    except ChainInconsistent:
+        return None
+
+
 def _request(call: ViewCall, at: BlockTag) -> list[object]:
-    calldata = call.function.encode(*call.arguments)
-    return [{"to": call.target, "data": "0x" + calldata.hex()}, at]
+    return [_call_object(call), at]
+
+
+def _call_object(call: ViewCall) -> dict[str, str]:
+    return {"to": call.target, "data": "0x" + call.function.encode(*call.arguments).hex()}
 
 
 def _decoded(call: ViewCall, answer: object) -> Any:
@@ -115,6 +162,8 @@ async def accepts_signature(
 ) -> bool:
     """Return whether a contract wallet accepts a signature, with the gas and the answer bounded.
 
+    A wallet that reverts, breaks off or answers more than a word does not accept it.
+
     Raises ChainUnavailable when the node does not have the block.
     """
     call = {
@@ -124,6 +173,8 @@ async def accepts_signature(
     }
     try:
         answer = await rpc.send("eth_call", call, at, answer_bytes_max=SIGNATURE_ANSWER_BYTES_MAX)
+    except AnswerTooLarge:
+        return False
     except RpcRefused as refusal:
         if lacks_block(refusal):
             raise ChainUnavailable("eth_call", "the node does not have the block") from refusal

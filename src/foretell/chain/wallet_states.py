@@ -13,11 +13,11 @@ import msgspec
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import BlockHeader, bytes_of, header_of
 from foretell.chain.views import (
-    SIGNATURE_ANSWER_BYTES_MAX,
-    SIGNATURE_GAS_MAX,
     BlockTag,
+    ViewCall,
     accepts_signature,
     at_block,
+    bounded_views,
 )
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.contracts.wallet_state import (
@@ -33,13 +33,8 @@ from foretell.domain.contracts.wallet_state import (
     clone_target,
     watched_of,
 )
-from foretell.domain.errors.chain import (
-    ChainUnavailable,
-    ExecutionReverted,
-    MalformedCalldata,
-    RpcRefused,
-)
-from foretell.domain.evm.abi import ContractFunction, contract_function
+from foretell.domain.errors.chain import ChainUnavailable, RpcRefused
+from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word_of
 
 READ_ATTEMPTS_MAX: Final = 2
@@ -198,7 +193,7 @@ class WalletStates:
     async def _implementation_of(self, beacon: Address, at: BlockTag) -> Address | None:
         if beacon in self._fixed_beacons:
             return self._fixed_beacons[beacon]
-        found = await self._view(beacon, _BEACON_IMPLEMENTATION, at)
+        (found,) = await bounded_views(self._rpc, [ViewCall(beacon, _BEACON_IMPLEMENTATION)], at)
         return None if found is None else Address(found)
 
     async def _code_hash(self, implementation: Address | None, at: BlockTag) -> Bytes32 | None:
@@ -212,28 +207,12 @@ class WalletStates:
 
     async def _owners(self, wallet: Address, at: BlockTag) -> tuple[tuple[Address, ...], int]:
         """Return the owners and how many must sign; a wallet that names one owner needs that one."""
-        owners, threshold = await asyncio.gather(
-            self._view(wallet, _OWNERS, at), self._view(wallet, _THRESHOLD, at)
-        )
+        calls = [ViewCall(wallet, _OWNERS), ViewCall(wallet, _THRESHOLD)]
+        owners, threshold = await bounded_views(self._rpc, calls, at)
         if owners is not None and threshold is not None:
             return tuple(sorted(map(Address, owners))), int(threshold)
-        owner = await self._view(wallet, _OWNER, at)
+        (owner,) = await bounded_views(self._rpc, [ViewCall(wallet, _OWNER)], at)
         return ((), 0) if owner is None else ((Address(owner),), 1)
-
-    async def _view(self, target: Address, function: ContractFunction, at: BlockTag) -> Any:
-        """Return the one value of a view, None when the contract has none; gas and answer are bounded."""
-        call = {
-            "to": target,
-            "data": "0x" + function.encode().hex(),
-            "gas": hex(SIGNATURE_GAS_MAX),
-        }
-        try:
-            answer = await self._rpc.send(
-                "eth_call", call, at, answer_bytes_max=SIGNATURE_ANSWER_BYTES_MAX
-            )
-            return function.decode_result(bytes_of(answer, "eth_call"))[0]
-        except (ExecutionReverted, MalformedCalldata):
-            return None
 
 
 def _present(header: BlockHeader | None) -> BlockHeader:

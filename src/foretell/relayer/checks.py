@@ -5,7 +5,7 @@ Checks cost no gas: a transaction that cannot succeed is refused before it is se
 
 from typing import Final, NamedTuple
 
-from foretell.chain.reader import Reader, SafeState
+from foretell.chain.reader import SafeState
 from foretell.chain.views import LATEST
 from foretell.domain.contracts.calldata import ClientCall, MergePositions, RedeemPositions
 from foretell.domain.contracts.deployment import ContractName
@@ -19,7 +19,7 @@ from foretell.domain.contracts.safe import (
     create_proxy_digest,
     recover_safe_signer,
 )
-from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted, MalformedCalldata
+from foretell.domain.errors.chain import MalformedCalldata
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.errors.relayer import InvalidField, NotEnoughToMerge, NothingToRedeem
 from foretell.domain.relay.request import (
@@ -204,14 +204,6 @@ def _safe_digest(context: RelayerContext, submission: Submission) -> bytes:
     return safe_tx.digest(context.deployment.chain_id)
 
 
-async def fetch_safe(reader: Reader, wallet: Address, at: str = LATEST) -> SafeState | None:
-    """Return the state of a Safe in a block, or None when the address does not answer as a Safe."""
-    try:
-        return await reader.safe(wallet, at)
-    except (ExecutionReverted, ChainInconsistent):
-        return None
-
-
 async def fetch_own_wallet(
     context: RelayerContext, wallet: Address, owner: Address, kind: RelayKind, at: str = LATEST
 ) -> SafeState:
@@ -227,7 +219,7 @@ async def fetch_own_wallet(
     field, name = (
         (f"{_PARAMS}.depositWallet", "deposit wallet") if is_deposit else ("proxyWallet", "Safe")
     )
-    state = await fetch_safe(context.reader, wallet, at)
+    state = await context.reader.safe(wallet, at)
     if state is None:
         raise InvalidField(field, f"a {name} that is deployed")
     if not state.is_owned_by(owner) or state.nonce > NONCE_MAX:

@@ -8,7 +8,6 @@ from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.relay.request import DEPOSIT_KINDS, RelayKind, next_safe_nonce
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.body import NONCE_MAX
-from foretell.relayer.checks import fetch_safe
 from foretell.relayer.context import RelayerContext
 from foretell.store.outbox.relays import load_claimed_nonces
 from foretell.store.public_reads.places import ReadKind
@@ -30,7 +29,8 @@ async def find_next_nonce(
 ) -> int:
     """Return the nonce of the next transaction of an owner's wallet of a kind, or of the wallet itself.
 
-    Of an owner's deposit wallets it is the first that is deployed.
+    Of an owner's deposit wallets it is the first that is deployed. The address may be any contract's, so only
+    its nonce is asked for.
     """
     deployment = context.deployment
     reader = context.reader.public if read_kind is ReadKind.LISTING else context.reader
@@ -41,9 +41,9 @@ async def find_next_nonce(
         deployment.deposit_wallets_of(address) if is_deposit else (deployment.safe_of(address),)
     )
     for wallet in (*wallets, address):
-        state = await fetch_safe(reader, wallet)
-        if state is not None:
-            return await load_next_nonce(context, wallet, state.nonce, read_kind)
+        used = await reader.wallet_nonce(wallet)
+        if used is not None:
+            return await load_next_nonce(context, wallet, used, read_kind)
     return 0
 
 

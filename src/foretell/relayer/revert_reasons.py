@@ -31,10 +31,15 @@ def reason_text(refusal: RpcRefused) -> str:
 
 
 async def _inner_revert(context: RelayerContext, request: RelayRequest) -> ExecutionReverted | None:
-    """Return the revert of the wallet's single call; the calls of a bundle cannot be tried alone."""
+    """Return the revert of the wallet's single call; the calls of a bundle cannot be tried alone.
+
+    It has the gas of the whole transaction: tokens call the wallets that receive them, which may be any code.
+    """
     if request.kind is not RelayKind.SAFE or request.operation != OPERATION_CALL:
         return None
     try:
-        return await context.reader.revert_of(request.wallet, request.target, request.calldata)
+        return await context.reader.revert_of(
+            request.wallet, request.target, request.calldata, request.gas
+        )
     except Upstream:
         return None

@@ -33,7 +33,7 @@ from tests.chain.connections.byte_server import (
 from foretell.chain.connections import node_connections
 from foretell.chain.connections.node_connections import CONNECTIONS_MAX, DEADLINES_PER_ANSWER_MAX
 from foretell.chain.rpc import Rpc
-from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.errors.chain import AnswerTooLarge, ChainUnavailable
 
 pytestmark = pytest.mark.anyio
 
@@ -204,6 +204,26 @@ async def test_an_answer_of_more_bytes_than_allowed_is_refused(name: str) -> Non
         with pytest.raises(ChainUnavailable, match=f"more than {size - 1} bytes"):
             await rpc.send("eth_x", answer_bytes_max=size - 1)
         assert await rpc.send("eth_x", answer_bytes_max=size) == LARGE
+
+
+@pytest.mark.parametrize(
+    ("large", "is_of_node"),
+    [
+        (plain(body(1)), True),
+        (plain(body(1), "content-type: application/json"), True),
+        (plain(body(1), "content-type: text/html"), False),
+        (plain(body(1), status="502 Bad Gateway"), False),
+        (plain(body(1), status="429 Too Many Requests"), False),
+    ],
+)
+async def test_an_answer_of_too_many_bytes_is_no_failure_of_the_node(
+    large: bytes, *, is_of_node: bool
+) -> None:
+    async with serving([large], [answer(2)]) as (_, rpc):
+        with pytest.raises(ChainUnavailable, match=f"more than {len(LARGE) // 2} bytes") as refusal:
+            await rpc.send("eth_x", answer_bytes_max=len(LARGE) // 2)
+        assert isinstance(refusal.value, AnswerTooLarge) is is_of_node
+        assert await rpc.send("eth_x") == "0x1"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import functools
 import ssl
 import weakref
 from contextvars import ContextVar
+from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 import aiohttp
@@ -12,13 +13,17 @@ import httpx
 from typing_extensions import override
 
 from foretell.chain.connections.body_receiver import PIECE_BYTES, receive_rest
-from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.errors.chain import AnswerTooLarge, ChainUnavailable
 
 CONNECTIONS_MAX: Final = 16
 IDLE_S_MAX: Final = 5.0
 """A connection that was idle for longer is not used again: the node may be about to close it."""
 DEADLINES_PER_ANSWER_MAX: Final = 30
 """A node that goes on sending gets so many times the deadline for its whole answer."""
+
+
+_PAGE_TYPE: Final = "text/html"
+"""The type of an answer that some proxy gave, and no node."""
 
 
 class Unchecked(Exception):
@@ -66,7 +71,8 @@ class NodeConnections:
 
         A longer answer than `bytes_max`, before or after its compression is undone, is not read to its end.
 
-        Raises ChainUnavailable: the node may have received the request.
+        Raises ChainUnavailable: the node may have received the request. It is AnswerTooLarge when the node
+        carried out the request, and the answer is too long.
         Raises Unchecked when a checked connection is needed and it is another's turn: nothing was sent.
         The other one stays open for the question; when it is met again (`is_repeated`), it is closed.
         """
@@ -109,7 +115,7 @@ class NodeConnections:
         self, response: aiohttp.ClientResponse, method: str, bytes_max: int, end_s: float
     ) -> bytearray:
         body, loop = bytearray(), asyncio.get_running_loop()
-        _check_size(response.content_length or 0, method, bytes_max)
+        _check_size(response, response.content_length or 0, method, bytes_max)
         # aiohttp's own deadline for a piece ends when it cannot parse one, and its reader goes on waiting.
         async with asyncio.timeout(self._timeout_s) as deadline:
 
@@ -119,7 +125,7 @@ class NodeConnections:
 
             async for piece in response.content.iter_any():
                 body += piece
-                _check_size(len(body), method, bytes_max)
+                _check_size(response, len(body), method, bytes_max)
                 progressed()
                 if await receive_rest(response, body, progressed):
                     break
@@ -189,9 +195,12 @@ class _Session:
             await self.http.close()
 
 
-def _check_size(size: int, method: str, bytes_max: int) -> None:
-    if size > bytes_max:
-        raise ChainUnavailable(method, f"more than {bytes_max} bytes")
+def _check_size(response: aiohttp.ClientResponse, size: int, method: str, bytes_max: int) -> None:
+    if size <= bytes_max:
+        return
+    if response.status == HTTPStatus.OK and response.content_type != _PAGE_TYPE:
+        raise AnswerTooLarge(method, bytes_max)
+    raise ChainUnavailable(method, f"HTTP {response.status} with more than {bytes_max} bytes")
 
 
 def _headers(url: httpx.URL) -> dict[str, str]:

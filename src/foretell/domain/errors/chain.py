@@ -20,6 +20,18 @@ class ChainUnavailable(Upstream):
         )
 
 
+class AnswerTooLarge(ChainUnavailable):
+    """The answer has more bytes than its reader allows, which is the fault of what was asked for, such as a contract.
+
+    Readers that name a bound expect it; it is part of no response to a client.
+    """
+
+    def __init__(self, method: str, bytes_max: int) -> None:
+        Upstream.__init__(
+            self, f"the answer to {method} has more than {bytes_max} bytes", method=method
+        )
+
+
 class WrongChain(ChainUnavailable):
     """The node serves another chain than the configured one, so that its answers count as none."""
 

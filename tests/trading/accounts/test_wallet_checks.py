@@ -28,7 +28,12 @@ from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.public_reads.places import client_name
-from foretell.trading.accounts.wallet_checks import KEPT_MS, KEPT_MS_MAX, WalletChecks
+from foretell.trading.accounts.wallet_checks import (
+    KEPT_MS,
+    KEPT_MS_MAX,
+    KEPT_WITHOUT_NODE_MS_MAX,
+    WalletChecks,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -224,6 +229,31 @@ async def test_a_chain_that_is_gone_refuses_no_wallet_of_known_code_that_it_answ
     assert await place(checks, of_safe())
     with pytest.raises(ChainUnavailable):
         await place(checks, of_wallet())
+
+
+async def test_guard_an_answer_counts_for_a_bounded_time_while_the_node_is_unavailable(
+    checks: WalletChecks, chain: SlowChain, clock: Clock
+) -> None:
+    await place(checks, of_safe())
+    chain.failure = ChainUnavailable("eth_call", "gone")
+    clock.move(KEPT_WITHOUT_NODE_MS_MAX - 1)
+    assert await place(checks, of_safe())
+    clock.move(1)
+    with pytest.raises(ChainUnavailable):
+        await place(checks, of_safe())
+
+
+async def test_guard_no_answer_before_a_refusal_counts_while_the_node_is_unavailable(
+    checks: WalletChecks, chain: SlowChain, clock: Clock
+) -> None:
+    await place(checks, of_safe())
+    clock.move(KEPT_MS)
+    chain.owners_by_wallet[SAFE] = (BOB,)
+    with pytest.raises(NotWalletOwner):
+        await place(checks, of_safe())
+    chain.failure = ChainUnavailable("eth_call", "gone")
+    with pytest.raises(ChainUnavailable):
+        await place(checks, of_safe())
 
 
 async def test_orders_of_a_wallet_at_the_same_time_share_one_reading(

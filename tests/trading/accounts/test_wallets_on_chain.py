@@ -8,12 +8,12 @@ import pytest
 from tests.rigs.clock import Clock
 from tests.rigs.orders.version_2 import a_wallet_order
 from tests.rigs.sandbox import Sandbox
-from tests.rigs.values import a_signed_order
+from tests.rigs.values import a_signed_order, an_address
 
 from foretell.chain.devchain import STATES_KEPT
 from foretell.chain.wallet_states import WalletStates
 from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.contracts.safe import SafeTx, sign_safe_tx
+from foretell.domain.contracts.safe import OPERATION_DELEGATECALL, SafeTx, sign_safe_tx
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, SandboxAccount
 from foretell.domain.contracts.wallet_state import IMPLEMENTATION_SLOT, BlockMark
 from foretell.domain.errors.chain import ChainUnavailable
@@ -21,7 +21,7 @@ from foretell.domain.errors.order import NotWalletOwner, WalletRefuses
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.hexadecimal import Address, Bytes32, address_bytes, keccak256, word_of
-from foretell.trading.accounts.wallet_checks import WalletChecks
+from foretell.trading.accounts.wallet_checks import KEPT_MS_MAX, WalletChecks
 
 pytestmark = pytest.mark.anyio
 
@@ -214,6 +214,48 @@ async def test_a_hostile_wallet_costs_bounded_calls_and_only_itself(
         return_exceptions=True,
     )
     assert [isinstance(each, Exception) for each in refused] == [True, True, False], refused
+
+
+REPLACED: Final = {
+    **HOSTILE,
+    "answers 96 KiB": "620180005ff3",
+    "reverts with 96 KiB": "620180005ffd",
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+@pytest.mark.case("C-06")
+async def test_guard_a_safe_that_replaced_its_code_without_a_log_does_not_keep_its_approval(
+    fresh_sandbox: Sandbox, name: str
+) -> None:
+    """Its owner has it run code that writes the place of its singleton, which logs nothing of that."""
+    sandbox, clock, owner = fresh_sandbox, Clock(), fresh_sandbox.trader(0)
+    checks = WalletChecks(WalletStates(sandbox.rpc, sandbox.deployment), clock.now_ms)
+    safe = await sandbox.make_safe(owner)
+    assert await is_asked(checks, of_safe(owner, safe))
+    await sandbox.rpc.send("anvil_setCode", STRANGE, "0x" + REPLACED[name])
+    setter = an_address("setter")
+    await sandbox.rpc.send("anvil_setCode", setter, f"0x73{STRANGE[2:]}5f5500")
+    made = SafeTx(safe, setter, b"", 0, OPERATION_DELEGATECALL)
+    signature = sign_safe_tx(made.digest(SANDBOX_CHAIN_ID), owner.private_key)
+    await sandbox.call(owner, safe, made.encode(signature))
+    await checks.watch()
+    clock.move(KEPT_MS_MAX)
+    await checks.watch()
+    for _ in range(2):
+        with pytest.raises(NotWalletOwner):
+            await is_asked(checks, of_safe(owner, safe))
+
+
+@pytest.mark.parametrize("name", REPLACED)
+@pytest.mark.case("C-05")
+async def test_guard_a_wallet_that_answers_more_than_a_word_or_breaks_off_refuses(
+    fresh_sandbox: Sandbox, states: WalletStates, name: str
+) -> None:
+    await fresh_sandbox.rpc.send("anvil_setCode", STRANGE, "0x" + REPLACED[name])
+    state = await states.read(STRANGE)
+    assert (state.has_code, state.key.owners, state.key.threshold) == (True, (), 0)
+    assert not await states.accepts(state, STRANGE, bytes(32), bytes(317))
 
 
 async def test_a_node_without_the_block_is_no_refusal_of_the_wallet(

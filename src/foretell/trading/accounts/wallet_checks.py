@@ -35,6 +35,8 @@ KEPT_MS: Final = 60_000
 """How long an answer is kept when no log shows what changes it, or the logs cannot be read."""
 KEPT_MS_MAX: Final = 10 * 60_000
 """How long an answer is kept at most: a Safe can also change its storage by code that logs nothing."""
+KEPT_WITHOUT_NODE_MS_MAX: Final = 60 * 60_000
+"""How old an answer for known code may be that counts while the node is unavailable."""
 CHAIN_TOPIC: Final = "chain"
 PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 WATCHED_PER_ANSWER_MAX: Final = 2
@@ -118,7 +120,7 @@ class WalletChecks:
     async def _check(self, order: SignedOrder, digest: bytes) -> None:
         """Refuse an order that its wallet does not let its signer place.
 
-        Raises ChainUnavailable when the chain does not answer, unless it answered for known code before.
+        Raises ChainUnavailable when the chain does not answer, unless it answered for known code lately.
         """
         wallet = order.maker
         try:
@@ -126,13 +128,22 @@ class WalletChecks:
                 state = await self._read(wallet)
                 await self._judge(state, order, digest)
         except (TimeoutError, ChainUnavailable) as error:
-            before = self._answers.get(wallet)
-            if before is not None and before.shows_changes:
+            if self._counts_without_node(wallet):
                 return
             if isinstance(error, ChainUnavailable):
                 raise
             raise ChainUnavailable("the state of a wallet", "no answer in time") from error
+        except (NotWalletOwner, WalletRefuses):
+            self._answers.discard(wallet)
+            raise
         self._keep(wallet, state)
+
+    def _counts_without_node(self, wallet: Address) -> bool:
+        """Return whether a former answer for a wallet counts while the node is unavailable."""
+        before = self._answers.get(wallet)
+        if before is None or not before.shows_changes:
+            return False
+        return self._now_ms() - before.at_ms < KEPT_WITHOUT_NODE_MS_MAX
 
     async def _judge(self, state: WalletState, order: SignedOrder, digest: bytes) -> None:
         """Refuse an order by the state of its wallet, or by its answer.

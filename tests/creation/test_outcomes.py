@@ -14,6 +14,7 @@ from foretell.domain.values.hexadecimal import Address, word_bytes
 from foretell.store.creation.markets import MarketRow, load_markets
 
 pytestmark = pytest.mark.anyio
+GAS_MAX = 8_000_000
 
 YES, NO = Payouts(1, 0, 1), Payouts(0, 1, 1)
 
@@ -48,7 +49,7 @@ async def answer(rig: CreationRig, market: MarketRow, price: int) -> str | None:
         calldata = Resolution(market.oracle, asked_id, question.asked_at_s, text, price).encode()
     proposer = sandbox.account(AccountRole.PROPOSER)
     oracle: Address = address(ContractName.DIRECT_RESOLUTION_ORACLE)
-    reverted = await sandbox.reader.revert_of(proposer.address, oracle, calldata)
+    reverted = await sandbox.reader.revert_of(proposer.address, oracle, calldata, GAS_MAX)
     if reverted is not None:
         return reason_of(reverted)
     await sandbox.call(proposer, oracle, calldata)

@@ -12,6 +12,7 @@ from foretell.domain.errors import command as command_errors
 from foretell.domain.errors import creation as creation_errors
 from foretell.domain.errors import sources as source_errors
 from foretell.domain.errors.chain import (
+    AnswerTooLarge,
     CallFailed,
     ChainStartTooSlow,
     ChainStateDamaged,
@@ -95,6 +96,7 @@ ENDS_A_COMMAND: Final = {
 }
 """Printed by a command that ends, by their message."""
 STAYS_INSIDE: Final = {
+    AnswerTooLarge,
     TablesSetBack,
     CallFailed,
     ExchangeClosed,

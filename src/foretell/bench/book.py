@@ -128,7 +128,7 @@ def run_bench_book(plan: BookPlan, console: Console) -> list[Measurement]:
     world = make_world(master_key)
     with (
         tempfile.TemporaryDirectory(prefix="foretell-bench-") as name,
-        running_exchange(master_key, Path(name)) as exchange,
+        running_exchange(master_key, Path(name), proxies=("127.0.0.1",)) as exchange,
     ):
         rounds = BookRounds(plan, world, exchange)
         rounds.warm_up()

@@ -42,16 +42,18 @@ class Exchange(NamedTuple):
 
 @contextlib.contextmanager
 def running_exchange(
-    master_key: bytes, folder: Path, *, is_durable: bool = True
+    master_key: bytes, folder: Path, *, is_durable: bool = True, proxies: tuple[str, ...] = ()
 ) -> Iterator[Exchange]:
     """Give an exchange that runs in a process of its own, until the block ends.
 
-    Without durability it answers without waiting for its disk.
+    Without durability it answers without waiting for its disk. Connections of `proxies` have no pace.
     """
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(
-        target=_serve_in_process, args=(master_key, folder, theirs, is_durable), daemon=True
+        target=_serve_in_process,
+        args=(master_key, folder, theirs, is_durable, proxies),
+        daemon=True,
     )
     process.start()
     theirs.close()
@@ -83,15 +85,16 @@ def _serve_in_process(
     folder: Path,
     parent: Connection,
     is_durable: bool,  # noqa: FBT001 - an argument of a process
+    proxies: tuple[str, ...],
 ) -> None:
     set_up_logs(Settings())
     if not is_durable:
         os.fdatasync = os.fstat  # type: ignore[assignment]
-    uvloop.run(_serve(make_world(master_key), folder, parent))
+    uvloop.run(_serve(make_world(master_key), folder, parent, proxies))
 
 
-async def _serve(world: World, folder: Path, parent: Connection) -> None:
-    async with trading_alone(world.deployment, world.master_key, folder) as alone:
+async def _serve(world: World, folder: Path, parent: Connection, proxies: tuple[str, ...]) -> None:
+    async with trading_alone(world.deployment, world.master_key, folder, proxies) as alone:
         async with alone.database.writing() as tx:
             for user in world.users:
                 await record_key(tx, user.credentials.key_id, user.index, now_ms())

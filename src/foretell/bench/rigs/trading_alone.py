@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from foretell.app.api_server import ApiServer
+from foretell.app.api_server import Access, ApiServer
 from foretell.app.clock_and_ids import new_uuid, now_ms
 from foretell.app.embedded import TradingParts, tables_in_child
 from foretell.app.gateway import bind
@@ -22,6 +22,7 @@ from foretell.domain.contracts.wallet_state import (
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address
 from foretell.edge.auth import KeyRing
 from foretell.edge.fast_route import FastResponse, FastRoute
+from foretell.edge.rate_limits import NO_LIMITS
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
 from foretell.runtime.garbage_collection import collect_when_idle
@@ -73,9 +74,9 @@ class TradingAlone(NamedTuple):
 
 @contextlib.asynccontextmanager
 async def trading_alone(
-    deployment: Deployment, master_key: bytes, folder: Path
+    deployment: Deployment, master_key: bytes, folder: Path, proxies: tuple[str, ...] = ()
 ) -> AsyncIterator[TradingAlone]:
-    """Give a trading API on a free port; it ends with the block."""
+    """Give a trading API on a free port; it ends with the block. Connections of `proxies` have no pace."""
     async with Database(f"sqlite+aiosqlite:///{folder / 'foretell.db'}") as database:
         await upgrade(database)
         recovery = SignerRecovery()
@@ -97,7 +98,8 @@ async def trading_alone(
         loops = asyncio.create_task(run_together(endless))
         listener = bind("127.0.0.1", 0, "--port")
         prefixes = {Role.TRADING: PREFIX_BY_ROLE[Role.TRADING]}
-        api = ApiServer(prefixes, "", "127.0.0.1", 0)
+        access = Access(limits=NO_LIMITS._replace(trusted_proxies=proxies))
+        api = ApiServer(prefixes, "", "127.0.0.1", 0, access)
         routes = {**fast_routes(trading.context), ("GET", CONSTANT_PATH): CONSTANT_ROUTE}
         api.open(Role.TRADING, build_app(trading.context), routes)
         try:

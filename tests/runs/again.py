@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
-from xml.etree import ElementTree as ET
+
+from tests.fault_parts import read_report
 
 from foretell.bench.rigs.machine import machine_words
 from foretell.bench.rigs.page import check_page, markdown_table, write_block
@@ -71,14 +72,10 @@ def run_once(paths: Sequence[str], workers: int, report: Path) -> Run:
 
 
 def read_run(report: Path) -> Run:
-    """Return the run of a report in JUnit's format."""
-    passed, failed = 0, []
-    for case in ET.parse(report).iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            failed.append(f"{case.get('classname')}::{case.get('name')}")
-        elif case.find("skipped") is None:
-            passed += 1
-    return Run(passed, tuple(sorted(set(failed))))
+    """Return the run of a report in JUnit's format; tests are named without their parameters."""
+    ended = read_report(report)
+    failed = {f"{each.module}::{each.name}" for each in ended if not each.has_passed}
+    return Run(sum(each.has_passed for each in ended), tuple(sorted(failed)))
 
 
 def row_of(tests: str, runs: Sequence[Run], processes: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ class ConnectionOwner(Protocol):
         """Whether no request has begun that is not answered."""
 
     def framework_is_idle(self, *, has_begun: bool) -> None:
-        """Every request that was passed on is answered."""
+        """Every request that was passed on is answered; none has begun if only empty lines came."""
 
     def framework_upgrades(self) -> None:
         """The transport gets a protocol for a WebSocket."""

@@ -1,8 +1,10 @@
 """Requests that are sent without waiting for answers."""
 
 import asyncio
+import contextlib
 import gc
 import itertools
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import cast
@@ -18,6 +20,7 @@ from foretell.app.http.connection_places import Place
 from foretell.app.http.fast_routes import served_under
 from foretell.app.http.framework_connection import FrameworkConnection
 from foretell.app.http.open_transport import WhileOpen
+from foretell.edge.codec import PLACE
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 
@@ -183,6 +186,25 @@ def test_attack_m3_a_client_that_leaves_before_its_pipelined_answers_is_no_fault
     transport = WhileOpen(cast("asyncio.Transport", Ended()))
     transport.write(b"the rest of an answer")
     transport.close()
+
+
+async def test_attack_m3_an_answer_that_is_given_up_is_no_line_of_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A finding: the application ended before the end of its connection was reported: a line for each such answer."""
+
+    async def give_up(scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        headers = [(b"content-length", b"5")]
+        scope[PLACE].holder.close_now()
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    with caplog.at_level(logging.INFO):
+        async with serving(give_up) as place, connected(place) as peer:
+            await peer.send(SHORTEST)
+            with contextlib.suppress(ConnectionResetError):
+                assert not await peer.reader.read()
+    assert not [each.getMessage() for each in caplog.records if "ASGI" in each.getMessage()]
 
 
 async def test_a_body_that_is_expected_is_asked_for_and_read() -> None:

@@ -306,6 +306,7 @@ class FrameworkConnection(PlacedConnection):
             self._postponed = cycle, app
             return
         cycle.transport = WhileOpen(self.transport)  # type: ignore[assignment]
+        self._running = cycle
         super()._start_asgi_task(cycle, app)
 
     @override
@@ -321,6 +322,7 @@ class FrameworkConnection(PlacedConnection):
 
     @override
     def on_response_complete(self) -> None:
+        self._running = None
         super().on_response_complete()
         self._unset_keepalive_if_required()  # its owner keeps the time between requests, and each timer takes memory
         self._bodies.end_first()

@@ -84,6 +84,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         "_places",
         "_proof",
         "_refusals",
+        "_running",
         "_stall",
         "place",
     )
@@ -108,6 +109,8 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         """Whether nothing more is read: what arrives is dropped until the connection closes."""
         self._last_cycle: RequestResponseCycle | None = None
         """The request after which a connection closes that is admitted provisionally."""
+        self._running: RequestResponseCycle | None = None
+        """The request that is carried out; others may follow it that wait."""
         self._made_in_s = 0.0
         self._stall: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
@@ -197,6 +200,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
             WRITE_BUFFERS.release(self.place)
             self.place.end()
         self._places.request_turns.owe(CONNECTION_PAUSE_FACTOR * self._made_in_s)
+        self._end_running()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 
@@ -229,7 +233,15 @@ class PlacedConnection(HttpToolsProtocol, ABC):
 
     def close_now(self) -> None:
         """End the connection at once, whatever it does."""
+        self._end_running()
         self.transport.abort()
+
+    def _end_running(self) -> None:
+        """Have an application know that its connection ends: the framework reports it later, and for the last request."""
+        if self._running is not None:
+            self._running.disconnected = True
+            self._running.message_event.set()
+            self._running = None
 
     def keep_open(self) -> None:
         """Keep the connection open after the present request."""

@@ -14,11 +14,11 @@ from tests.claims import claims_of
 from tests.contracts.scenarios.seeds import choose_seed, seed_header
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.databases import SharedDatabase, share_compiled_statements
-from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox, deploy_sandbox
 from tests.runs.distribution import ModuleScheduling, long_first
 from xdist.remote import Producer
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.runtime.garbage_collection import YOUNG_OBJECTS_MAX

@@ -91,7 +91,7 @@ def apply_problem(mutant: Mutant, tree: Path, *, is_check: bool) -> str | None:
         env=os.environ | {"GIT_CEILING_DIRECTORIES": str(tree.parent)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=600,
         check=False,
     )
     if done.returncode != 0:

@@ -20,6 +20,8 @@ OFFLINE: Final[Mapping[str, str]] = {
     "npm_config_fetch_retries": "0",
 }
 """A proxy at the port of the discard service, on which no program listens."""
+DEADLINE_S: Final = 1_800.0
+"""Only against a hang: the bills of materials take a busy machine minutes."""
 NOTHING_AT_NPM = (
     "contracts/package-lock.json: 0 known vulnerabilities in 74 packages\n"
     "web/package-lock.json: 0 known vulnerabilities in 100 packages\n"
@@ -38,7 +40,7 @@ def audit(
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=DEADLINE_S,
         check=False,
     )
 

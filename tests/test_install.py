@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+DEADLINE_S = 1_800.0
+"""Only against a hang: an environment with pip takes a busy machine minutes."""
 REFUSED_PORT = 9
 """The port of the discard service, on which no program listens."""
 
@@ -35,7 +37,7 @@ def install(tree: Path, **environment: str) -> "subprocess.CompletedProcess[str]
         env={**clean, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=DEADLINE_S,
         check=False,
     )
 

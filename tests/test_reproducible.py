@@ -36,7 +36,7 @@ def built(tree: Path, at_s: int) -> bytes:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=900,
         check=True,
     )
     return (tree / ran.stdout.split()[-1]).read_bytes()

@@ -17,6 +17,7 @@ from tests.rigs.values import a_buy, a_deployment, an_address
 
 from foretell.app.builders import Resources, chain_view
 from foretell.app.chain_reads import (
+    OWN_BOUNDS,
     OWN_PLACES,
     PUBLIC_BOUNDS,
     PUBLIC_PLACES,
@@ -48,7 +49,7 @@ GONE: Any = None
 QUESTION = "eth_getCode"
 SHORTLY = WaitBounds(wait_s=0.05, per_client=2, total=4)
 """Few reads wait, and not for long."""
-WITHIN_S = 30.0
+WITHIN_S = 120.0
 SETTLED_S = 0.2
 """Time for requests that have no place to reach the node nevertheless."""
 
@@ -110,7 +111,7 @@ async def rpc(node: SlowNode) -> AsyncIterator[Rpc]:
     server = await asyncio.start_server(node.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server:
-        async with Rpc(f"http://127.0.0.1:{port}") as rpc:
+        async with Rpc(f"http://127.0.0.1:{port}", timeout_s=WITHIN_S) as rpc:
             yield rpc
         node.may_answer.set()
         await asyncio.gather(*node.serving)
@@ -118,7 +119,11 @@ async def rpc(node: SlowNode) -> AsyncIterator[Rpc]:
 
 @pytest.fixture
 def resources(settings: Settings, rpc: Rpc) -> Resources:
-    return Resources(settings, GONE, a_deployment(), GONE, rpc, ShardNumber(0))
+    """Resources whose reads of the chain wait for a place however long a busy machine takes."""
+    resources = Resources(settings, GONE, a_deployment(), GONE, rpc, ShardNumber(0))
+    bounds = (each._replace(wait_s=WITHIN_S) for each in (PUBLIC_BOUNDS, OWN_BOUNDS))
+    vars(resources)["chain_reads"] = ChainReads(*bounds)
+    return resources
 
 
 @pytest.fixture

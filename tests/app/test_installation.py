@@ -3,7 +3,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,14 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 from tests.app.rig import anvil_pid, get, processes_left, processes_on
 from tests.chain.chains import started, url_of
-from tests.engine.rig import until
 from tests.rigs.applications import serving
 from tests.rigs.in_process import installed, sandbox_settings
-from tests.rigs.ports import free_port, is_free
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key
 
 from foretell.app.installation import Installation
 from foretell.app.roles import Role
+from foretell.bench.rigs.ports import free_port, is_free
 from foretell.chain.deploy import store_deployment
 from foretell.chain.devchain import DevChainOptions
 from foretell.chain.rpc import Rpc
@@ -50,7 +49,7 @@ HEALTH_PATHS = (
     "/discovery/status",
     "/metrics",
 )
-WITHIN_S = 60.0
+WITHIN_S = 180.0
 
 
 class Broken(Exception):
@@ -68,6 +67,13 @@ def production(folder: Path, rpc_url: str, **given: Any) -> Settings:
     names = ("master_key", "operator_key", "registrar_key", "relayer_key", "storage_key")
     keys = {name: SecretStr(a_key(name).hex()) for name in names}
     return sandbox_settings(folder, **{"rpc_url": SecretStr(rpc_url), **keys, **given})
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds; nothing announces it."""
+    async with asyncio.timeout(WITHIN_S):
+        while not condition():  # noqa: ASYNC110 - see above
+            await asyncio.sleep(0.01)
 
 
 async def ended(running: Installation) -> BaseException:

@@ -6,11 +6,11 @@ import httpx
 import pytest
 from tests.app.rig import get
 from tests.rigs.in_process import installed
-from tests.rigs.ports import free_port, is_free
 
 from foretell.app.gateway import bind
 from foretell.app.metrics_server import MetricsServer
 from foretell.app.roles import Role
+from foretell.bench.rigs.ports import free_port, is_free
 from foretell.domain.errors.command import ComponentStopped, PortTaken
 from foretell.edge.security_headers import SECURITY_HEADERS
 from foretell.settings import Settings

@@ -37,6 +37,7 @@ ROLES = (Role.TRADING,)
 NO_SEPARATORS = Separators((), (), {})
 TABLES = ("foretell.db", "foretell.db-wal", "foretell.db-shm")
 KEYS = "/auth/api-keys"
+WITHIN_S = 180.0
 
 
 @pytest.fixture
@@ -213,7 +214,7 @@ async def test_attack_m4_another_chain_under_orders_is_refused(settings: Setting
     async with installed(settings, [Role.TRADING, Role.INDEXER]):
         async with Rpc(settings.devchain_url) as rpc:
             await rpc.call("evm_mine")
-        await wait_for("a command", partial(has_commands, settings), 30.0)
+        await wait_for("a command", partial(has_commands, settings), WITHIN_S)
     chain = settings.data / "chain"
     chain.rename(settings.data / "other chain")
     await another_second()

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import pytest
 from structlog.testing import capture_logs
-from tests.app.test_installation import ended, production
+from tests.app.test_installation import ended, production, until
 from tests.app.test_origin import has_commands
 from tests.chain.sending import OPTIONS
-from tests.engine.rig import until
 from tests.rigs.fault_proxy import (
     BROADCAST,
     Fault,
@@ -56,7 +55,7 @@ OTHER_HASH: Final = "0x" + "77" * 32
 ROLES: Final = (Role.TRADING, Role.INDEXER, Role.RELAYER)
 QUESTIONS: Final = 10
 """Questions of the check, in the time of which the head of the chain is looked for more than once."""
-WITHIN_S: Final = 60.0
+WITHIN_S: Final = 180.0
 
 
 @pytest.fixture

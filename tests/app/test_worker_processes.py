@@ -9,11 +9,12 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 from tests.rigs.in_process import sandbox_settings
-from tests.rigs.ports import is_free
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
 
+from foretell.app import worker_processes
 from foretell.app.worker_processes import Fleet
+from foretell.bench.rigs.ports import is_free
 from foretell.bench.rigs.world import make_world
 from foretell.chain.deploy import store_deployment
 from foretell.domain.errors.command import ChildRefused, PortTaken
@@ -26,6 +27,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("fleet")]
 
 WITHIN_S = 180.0
 WORKERS = 2
+WINDOW_S = 9.9
+"""Of the ten seconds of the limit, less what is lost by counting them in milliseconds."""
 
 
 @pytest.fixture
@@ -39,6 +42,7 @@ def settings(tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.Monke
         master_key=SecretStr(a_key("master").hex()),
         shards=1,
     )
+    monkeypatch.setattr(worker_processes, "START_DEADLINE_S", WITHIN_S)
     monkeypatch.setenv("FORETELL_RPC_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("FORETELL_DATABASE_URL", postgres.database_url)
     monkeypatch.setenv("FORETELL_MASTER_KEY", a_key("master").hex())
@@ -163,9 +167,15 @@ async def test_the_processes_of_a_fleet_share_a_limit(fleet: Fleet, settings: Se
     On a busy machine a process may get its part of the limit late, but never more than that.
     """
     del fleet
-    url = f"http://127.0.0.1:{settings.port}/ok"
+    url, loop = f"http://127.0.0.1:{settings.port}/ok", asyncio.get_running_loop()
     async with httpx.AsyncClient(timeout=WITHIN_S, trust_env=False) as client:
-        answers = await asyncio.gather(*(client.get(url) for _ in range(80)))
-    assert {answer.status_code for answer in answers} == {200}
-    waited_ms = [int(answer.headers.get("x-throttled-ms", 0)) for answer in answers]
-    assert 50 // WORKERS <= sum(ms < 5_000 for ms in waited_ms) <= 50 + WORKERS
+
+        async def ask() -> tuple[httpx.Response, float]:
+            return await client.get(url), loop.time()
+
+        sent_s = loop.time()
+        asked = await asyncio.gather(*(ask() for _ in range(80)))
+    assert {answer.status_code for answer, _ in asked} == {200}
+    waited_ms = [int(answer.headers.get("x-throttled-ms", 0)) for answer, _ in asked]
+    assert sum(ms < 5_000 for ms in waited_ms) >= 50 // WORKERS
+    assert sum(at_s - sent_s < WINDOW_S for _, at_s in asked) <= 50 + WORKERS

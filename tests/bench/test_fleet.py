@@ -96,7 +96,7 @@ def test_the_quiet_node_answers_for_an_empty_chain() -> None:
         {"id": number, "method": method}
         for number, method in enumerate(("eth_chainId", "eth_call", "eth_getLogs"))
     ]
-    with quiet_node() as url, httpx.Client(trust_env=False) as client:
+    with quiet_node() as url, httpx.Client(trust_env=False, timeout=60) as client:
         chain, word, unknown = client.post(url, json=requests).json()
         one = client.post(url, json=requests[0]).json()
     assert (chain, one["result"]) == (one, hex(80002))

@@ -14,6 +14,8 @@ from foretell.domain.errors.command import BenchFailed
 pytestmark = pytest.mark.anyio
 
 REQUEST = b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+SENT_FOR_S = 3.0
+"""Time for more than the first requests, also where others have the processor for a while."""
 
 
 class Answering(asyncio.Protocol):
@@ -65,9 +67,9 @@ async def test_every_request_is_sent_once() -> None:
 
 async def test_a_request_is_sent_again_until_the_time_is_over() -> None:
     async with a_server(delay_s=0.02) as port:
-        answers = await send_for(port, REQUEST, 2, seconds=0.2)
-    assert 2 < len(answers.latencies_s) <= 2 * 10
-    assert 0.2 <= answers.seconds < 5
+        answers = await send_for(port, REQUEST, 2, seconds=SENT_FOR_S)
+    assert 2 < len(answers.latencies_s) <= 2 * round(SENT_FOR_S / 0.02)
+    assert SENT_FOR_S <= answers.seconds < 60
     assert min(answers.latencies_s) >= 0.015
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.bench.printed_ratios import is_ratio
 from tests.rigs.values import a_key
 
 from foretell.bench.match import HOW_TO_GET_PEERS, Field, Speeds, run_bench_match
@@ -47,7 +48,7 @@ def test_matching_is_printed_by_depth_next_to_the_best_peer() -> None:
     assert [int(row[0]) for row in rows] == [10, 10, 20, 20, 40, 40]
     for _, book, light, py, ratio, fills in rows:
         ours, *peers = (float(each.replace(",", "")) for each in (book, light, py))
-        assert float(ratio) == pytest.approx(ours / max(peers), abs=0.02)
+        assert is_ratio(ratio, ours, max(peers))
         assert int(fills) == pytest.approx(75, abs=1)
     assert "with 40 resting orders that there are with 20" in printed
     assert re.search(

@@ -14,6 +14,7 @@ from foretell.bench.memory import (
     run_bench_memory,
     sized_bytes,
 )
+from foretell.bench.replay import in_new_process
 from foretell.bench.rigs.figures import DAY, ORDER_BYTES
 
 DAY_PLAN = MemoryPlan(
@@ -43,7 +44,8 @@ def test_memory_is_printed_with_its_growth_since_the_first_tenth() -> None:
 
 
 def test_the_bytes_of_an_order_include_its_id_and_what_the_engine_keeps_of_it() -> None:
-    measured = order_bytes(2_000)
+    """In a process of its own, in which other tests have left no memory to fill."""
+    measured: OrderBytes = in_new_process(order_bytes, 2_000)
     assert 150 < measured.sized < 10_000
     assert measured.resident >= 0
 

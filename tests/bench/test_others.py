@@ -5,6 +5,7 @@ import re
 
 import pytest
 from rich.console import Console
+from tests.bench.printed_ratios import is_ratio
 from tests.rigs.values import a_key
 
 from foretell.bench.durable import run_bench_durable
@@ -63,7 +64,7 @@ def test_the_cost_of_durability_is_printed_for_pairs_of_rounds(console: Console)
     (ratio,) = re.findall(
         r"^durable-cost: (\d+\.\d\d) of the orders", printed(console), re.MULTILINE
     )
-    assert float(ratio) == pytest.approx(durable / loose, abs=0.02)
+    assert is_ratio(ratio, durable, loose)
     assert (measurement.figure, f"{measurement.seen:.2f}") == (DURABLE, ratio)
     assert measurement.ceiling == f"{loose:,.0f} orders/s without waiting for the disk"
     assert "(median of 1 pairs of rounds of 100, 4 connections)" in printed(console)

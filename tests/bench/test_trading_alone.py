@@ -3,11 +3,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.rigs.ports import is_free
 from tests.rigs.values import a_key
 
 from foretell.app.clock_and_ids import now_ms
 from foretell.bench.rigs.load import make_requests, send_all
+from foretell.bench.rigs.ports import is_free
 from foretell.bench.rigs.trading_alone import TradingAlone, trading_alone
 from foretell.bench.rigs.world import World, funding_command, make_world, market_commands
 from foretell.domain.errors.command import ApiRefused, BenchFailed
@@ -84,6 +84,6 @@ async def test_trading_alone_ends_with_its_block(world: World, tmp_path: Path) -
         port = alone.port
     assert is_free(port)
     async with trading_alone(world.deployment, world.master_key, tmp_path) as again:
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             answer = await http.get(f"http://127.0.0.1:{again.port}/")
         assert list(answer.json()) == ["clob"]

@@ -1,7 +1,9 @@
 """Chains that belong to one test module."""
 
 import contextlib
+import gzip
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Final
 
 from foretell.chain.devchain import DevChain, DevChainOptions
@@ -34,6 +36,14 @@ async def started(options: DevChainOptions) -> AsyncIterator[Rpc]:
             yield rpc
     finally:
         await chain.stop()
+
+
+def is_paid_in(dump: Path, payee: str) -> bool:
+    """Return whether a dump that a chain stored has a payment: the first one may be made before it."""
+    try:
+        return payee.encode() in gzip.decompress(dump.read_bytes()).lower()
+    except FileNotFoundError:
+        return False
 
 
 def url_of(options: DevChainOptions) -> str:

@@ -12,9 +12,9 @@ from tests.conftest import NPM_FOLDER
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.clock import Clock
 from tests.rigs.fault_proxy import FaultProxy, proxying
-from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.deploy_plan import DeployPlan
 from foretell.chain.devchain import DevChainOptions
 from foretell.chain.rpc import Rpc
@@ -40,7 +40,7 @@ async def proxy(fresh_sandbox: Sandbox) -> AsyncIterator[FaultProxy]:
 @pytest.fixture
 async def faulty_rpc(proxy: FaultProxy) -> AsyncIterator[Rpc]:
     """A connection to the sandbox's node through the proxy."""
-    async with Rpc(proxy.url, timeout_s=5) as rpc:
+    async with Rpc(proxy.url, timeout_s=60) as rpc:
         yield rpc
 
 

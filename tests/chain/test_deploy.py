@@ -14,9 +14,9 @@ from tests.rigs.fault_proxy import (
     lose_request,
     refuse,
 )
-from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.deploy import deploy, load_deployment, store_deployment
 from foretell.chain.deploy_plan import DeployPlan
 from foretell.chain.deployed_code import is_intact

@@ -16,8 +16,8 @@ from tests.rigs.fault_proxy import (
     lose_request,
     proxying,
 )
-from tests.rigs.ports import free_port
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.artifacts import own_artifact
 from foretell.chain.deploy import deploy, load_deployment, store_deployment
 from foretell.chain.deploy_plan import CreatorWhitelist, DeployPlan

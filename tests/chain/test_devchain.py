@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
+from tests.chain.chains import is_paid_in
 from tests.conftest import NPM_FOLDER
-from tests.rigs.ports import free_port
+from tests.rigs.chain_snapshots import wait_until_mined
 from typing_extensions import override
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.devchain import (
     CONFIRMING_BLOCKS,
     DUMP_PAUSE_S,
@@ -143,7 +145,7 @@ async def test_attack_h3_a_killed_chain_goes_on_from_a_dump_even_if_the_last_one
     newest, before = options.folder / NEWEST, options.folder / BEFORE
     for file in (newest, before):
         async with asyncio.timeout(60):
-            while not file.exists():  # noqa: ASYNC110 - a file notifies no one
+            while not is_paid_in(file, PAYEE):  # noqa: ASYNC110 - a file notifies no one
                 await asyncio.sleep(0.05)
         async with Rpc(chain.rpc_url) as rpc:
             await rpc.send("evm_mine")
@@ -166,12 +168,14 @@ async def test_attack_h3_a_chain_that_has_grown_goes_on_without_the_traces_of_ol
     """A chain once ended at its bound of memory after 17,000 trades, most of it traces."""
     options = make_options(is_kept=True, renewed_after_bytes=20_000)
     chain = DevChain(options)
+    chain.dump_pause_s = NEVER_S  # a renewal ends the chain, also in the middle of the payments
     await chain.start()
     first = pid_of(options)
     supervised = asyncio.create_task(supervise("chain", chain))
     try:
         async with Rpc(chain.rpc_url) as rpc:
             hashes = [await pay(rpc) for _ in range(MINED)]
+            chain._memory_bound_bytes = -1  # the first dump is due
             async with asyncio.timeout(60):
                 while pid_of(options) in {None, first}:  # noqa: ASYNC110 - a file notifies no one
                     await asyncio.sleep(0.05)
@@ -199,7 +203,9 @@ class PaidAfterDumps(DevChain):
     @override
     async def _dump(self, rpc: Rpc) -> float:
         taken_s = await super()._dump(rpc)
-        self.sent.append(await pay(rpc))
+        tx_hash = await pay(rpc)
+        await wait_until_mined(rpc)
+        self.sent.append(tx_hash)
         return taken_s
 
 
@@ -326,6 +332,7 @@ async def test_a_dump_that_was_written_is_not_kept_in_memory(make_options: MakeO
     """A dump stayed in memory until the next one: twice its file, which grows with the chain."""
     options = make_options(is_kept=True)
     chain = DevChain(options)
+    chain.dump_pause_s = NEVER_S
     await chain.start()
     newest = options.folder / NEWEST
     try:
@@ -333,10 +340,11 @@ async def test_a_dump_that_was_written_is_not_kept_in_memory(make_options: MakeO
             await rpc.send("anvil_setCode", PAYEE, "0x" + os.urandom(INCOMPRESSIBLE_BYTES).hex())
             tracemalloc.start()
             await rpc.send("evm_mine")
+        chain._memory_bound_bytes = -1  # the one dump is due
         async with asyncio.timeout(60):
-            while not newest.exists() or newest.stat().st_size < INCOMPRESSIBLE_BYTES:  # noqa: ASYNC110 - a file notifies no one
+            while chain.dump_pause_s == NEVER_S:  # noqa: ASYNC110 - a dump notifies no one
                 await asyncio.sleep(0.05)
-        await asyncio.sleep(DUMP_PAUSE_S / 2)
+        assert newest.stat().st_size >= INCOMPRESSIBLE_BYTES
         decoded = tracemalloc.Filter(True, state_process.__file__)  # noqa: FBT003 - inclusive
         traces = tracemalloc.take_snapshot().filter_traces([decoded]).traces
         assert max((trace.size for trace in traces), default=0) < INCOMPRESSIBLE_BYTES

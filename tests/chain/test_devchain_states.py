@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
-from tests.chain.chains import started
-from tests.rigs.ports import free_port
+from tests.chain.chains import is_paid_in, started
 from typing_extensions import override
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain import devchain
 from foretell.chain.devchain import (
     DUMP_SHARE_MAX,
@@ -147,7 +147,7 @@ async def test_attack_h3_a_chain_whose_states_are_stored_by_children_goes_on_aft
     try:
         async with Rpc(chain.rpc_url) as rpc:
             await rpc.send("eth_sendTransaction", {"from": PAYER, "to": PAYEE, "value": "0x5"})
-        await until((options.folder / NEWEST).exists)
+        await until(lambda: is_paid_in(options.folder / NEWEST, PAYEE))
         os.kill(int((options.folder / "anvil.pid").read_text()), signal.SIGKILL)
         await chain.stop()
         await chain.start()

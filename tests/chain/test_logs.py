@@ -2,6 +2,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from tests.rigs.chain_snapshots import wait_until_mined
 from tests.rigs.fault_proxy import FaultProxy, change, honest, lose_request, refuse
 from tests.rigs.sandbox import Sandbox
 
@@ -282,6 +283,7 @@ async def test_a_false_positive_of_the_bloom_filter_costs_one_request(
 ) -> None:
     paid = {"from": fresh_sandbox.trader().address, "to": RECEIVER, "value": "0x1"}
     await fresh_sandbox.rpc.send("eth_sendTransaction", paid)
+    await wait_until_mined(fresh_sandbox.rpc)
     await fresh_sandbox.mine()
     number = await fresh_sandbox.reader.head() - 1
     full = {"logsBloom": "0x" + "ff" * 256}
@@ -317,17 +319,17 @@ async def test_headers_that_do_not_form_a_chain_are_refused(
 
 
 async def test_a_reorg_is_found_in_the_first_block_with_another_parent(
-    logs: LogReader, fresh_sandbox: Sandbox
+    logs: LogReader, still_sandbox: Sandbox
 ) -> None:
-    fork = await fresh_sandbox.reader.head()
-    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
-    await pay(fresh_sandbox, units=1)
+    fork = await still_sandbox.reader.head()
+    snapshot = await still_sandbox.rpc.send("evm_snapshot")
+    await pay(still_sandbox, units=1)
     common, abandoned = await logs.read(fork, fork + 1)
-    await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    await still_sandbox.rpc.send("evm_revert", snapshot)
     approval = Approve(RECEIVER, 9).encode()
-    creator = fresh_sandbox.account(AccountRole.CREATOR)
-    await fresh_sandbox.call(creator, fresh_sandbox.deployment.collateral, approval)
-    await fresh_sandbox.mine()
+    creator = still_sandbox.account(AccountRole.CREATOR)
+    await still_sandbox.call(creator, still_sandbox.deployment.collateral, approval)
+    await still_sandbox.mine()
     with pytest.raises(ChainInconsistent, match="another parent"):
         await logs.read(fork + 2, fork + 2, abandoned.header.block_hash)
     (other,) = await logs.read(fork + 1, fork + 1, common.header.block_hash)

@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 import pytest
 from tests.rigs.fault_proxy import FaultProxy, change, lose_answer, lose_request, refuse
-from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.rpc import CALLS_PER_BATCH_MAX, READ_ATTEMPTS_MAX, Rpc
 from foretell.chain.rpc_types import RawBlock, RawLog
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused

@@ -8,10 +8,10 @@ import pytest
 from pydantic import SecretStr
 from rich.console import Console
 from tests.rigs.in_process import installed, sandbox_settings
-from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key
 
+from foretell.bench.rigs.ports import free_port
 from foretell.bench.rigs.world import make_world
 from foretell.cli import doctor
 from foretell.cli.doctor import run_doctor

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from tests.rigs.in_process import Call
-from tests.rigs.ports import free_port
 from tests.rigs.read_apis import keep_listings, keep_rankings
 from tests.rigs.rows import Rows
 from tests.rigs.values import TOKEN
 from tests.store.live_sums import Dump, dump_sums
 
+from foretell.bench.rigs.ports import free_port
 from foretell.cli.options import settings_of
 from foretell.indexer.rebuild import Pacing
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder

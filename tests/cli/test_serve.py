@@ -6,13 +6,13 @@ import pytest
 from pydantic import SecretStr
 from rich.console import Console
 from tests.rigs.in_process import sandbox_settings
-from tests.rigs.ports import is_free
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
 from typing_extensions import override
 
 from foretell.app.installation import ParentProcess
 from foretell.app.roles import ALL_ROLES, Role
+from foretell.bench.rigs.ports import is_free
 from foretell.bench.rigs.world import make_world
 from foretell.chain.deploy import store_deployment
 from foretell.cli import serve

@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 from tests.cli.test_solvency import index
 from tests.rigs.in_process import Call
-from tests.rigs.ports import free_port
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.sandbox import Sandbox
 
 from foretell.app.origin import FILE, Origin, fetch_chain
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.deploy import store_deployment
 from foretell.cli.solvency import run_solvency
 from foretell.cli.sources import node_address

@@ -7,10 +7,10 @@ import pytest
 from pydantic import SecretStr
 from rich.console import Console
 from tests.rigs.in_process import sandbox_settings, unmeasured
-from tests.rigs.ports import free_port
 from tests.rigs.values import a_key
 
 from foretell.app.installation import Installation
+from foretell.bench.rigs.ports import free_port
 from foretell.bench.rigs.world import make_world
 from foretell.cli import up
 from foretell.cli.up import print_addresses, run_up
@@ -96,7 +96,7 @@ def test_attack_l2_a_start_without_room_on_the_disk_is_one_line(tmp_path: Path) 
         (sys.executable, "-c", limited, *command, str(free_port()), *chain),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
         env=unmeasured(),
     )

@@ -25,8 +25,8 @@ from tests.contracts.market import Fill, World, deploy_world
 from tests.contracts.neg_risk.rig import NegRisk, deploy_neg_risk
 from tests.contracts.resolution import PRICE_YES, deploy_resolution
 from tests.contracts.signing import OWN_V1, OWN_V2, UNIT, Order
-from tests.rigs.ports import free_port
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 
 SNAPSHOT: Final = ROOT / "contracts" / "gas.json"

@@ -19,6 +19,7 @@ from eth_account.messages import encode_typed_data
 from litestar import Litestar
 from tests.rigs.applications import an_app
 from tests.rigs.clock import Clock
+from tests.rigs.databases import PATIENT
 from tests.rigs.payloads import a_payload_document
 from tests.rigs.pictures import a_picture
 from tests.rigs.sandbox import Sandbox
@@ -60,7 +61,7 @@ class CreationRig:
     folder: Path
     clock: Clock = field(default_factory=Clock)
     options: CreationOptions = field(default_factory=CreationOptions)
-    limits: PublicReadLimits = field(default_factory=PublicReadLimits)
+    limits: PublicReadLimits = PATIENT
     numbers: "itertools.count[int]" = field(default_factory=itertools.count)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 

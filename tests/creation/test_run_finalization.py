@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.creation.rig import CreationRig, CreatorClient, status_of
+from tests.rigs import chain_snapshots
 from tests.rigs.values import NOW_MS
 
 from foretell.creation.context import CreationOptions
@@ -74,7 +75,7 @@ async def test_metadata_that_the_chain_has_already_needs_no_update(
 
 async def take_back(rig: CreationRig, snapshot: str) -> None:
     """Revert the chain to a snapshot."""
-    assert await rig.sandbox.rpc.send("evm_revert", snapshot)
+    await chain_snapshots.take_back(rig.sandbox.rpc, snapshot)
 
 
 @pytest.mark.case("F-09")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from structlog.testing import capture_logs
 from tests.creation.rig import CreationRig, CreatorClient
 from tests.rigs.values import NOW_MS
 from typing_extensions import override
@@ -26,6 +27,7 @@ from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
 pytestmark = pytest.mark.anyio
 
 DEADLINE_S = 60.0
+FAILED = ("step failed and is repeated", "creation requests")
 
 
 class FailingReader(Reader):
@@ -256,8 +258,13 @@ async def test_the_worker_continues_after_a_failed_pass(creator: CreatorClient) 
 
     request_id = await creator.prepare()
     await rename("requests", "elsewhere")
-    working = asyncio.create_task(run(rig.context))
-    await asyncio.sleep(0.2)
+    with capture_logs() as logs:
+        working = asyncio.create_task(run(rig.context))
+
+        async def has_failed() -> bool:
+            return FAILED in [(each["event"], each.get("loop")) for each in logs]
+
+        await until(has_failed)
     await rename("elsewhere", "requests")
 
     await until(is_in(creator, request_id, "prepared"))

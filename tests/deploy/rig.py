@@ -18,7 +18,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from tests.rigs.ports import free_port, is_free
+
+from foretell.bench.rigs.ports import free_port, is_free
 
 DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 CONFIGURATION: Final = DEPLOY / "nginx.conf"

@@ -20,7 +20,7 @@ LIVE_MAX: Final = 60
 """A page of open orders has all of them."""
 SIZE_UNITS: Final = 10 * UNITS_PER_TOKEN
 COST_UNITS: Final = 5 * UNITS_PER_TOKEN
-SAME_WITHIN_S: Final = 180.0
+SAME_WITHIN_S: Final = 600.0
 UNAUTHORIZED: Final = 401
 
 

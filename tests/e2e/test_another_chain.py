@@ -15,9 +15,9 @@ from pydantic import SecretStr
 from rich.console import Console
 from tests.chain.chains import started
 from tests.rigs.in_process import forget_environment, installed, sandbox_settings
-from tests.rigs.ports import free_port
 from tests.rigs.values import a_key, an_address
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.artifacts import own_artifact
 from foretell.chain.devchain import DevChainOptions
 from foretell.cli.deploy import run_deploy
@@ -42,6 +42,7 @@ CHAIN_ID = 31337
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COINS = hex(10**20)
 FUNDS_UNITS = 1000 * UNITS_PER_TOKEN
+WITHIN_S = 600.0
 NAMES = ("master_key", "operator_key", "registrar_key", "relayer_key", "storage_key", "admin_key")
 
 
@@ -201,7 +202,8 @@ async def trade_with_a_market_maker(
             )
             return placed if placed.status == "matched" else None
 
-        taken = await wait_for("a trade with the market maker", refused_is_none(fetch_taken), 60)
+        fetch = refused_is_none(fetch_taken)
+        taken = await wait_for("a trade with the market maker", fetch, WITHIN_S)
         process.send_signal(signal.SIGINT)
         printed, _ = await process.communicate()
     finally:
@@ -247,18 +249,18 @@ async def until_funded(foretell: Foretell) -> None:
         is_allowed = all(int(units) for units in funds.allowances.values())
         return True if int(funds.balance) == FUNDS_UNITS and is_allowed else None
 
-    await wait_for("the funds", fetch_funded, 60)
+    await wait_for("the funds", fetch_funded, WITHIN_S)
 
 
 async def until_closed(foretell: Foretell) -> None:
     async def fetch_closed() -> bool | None:
         return True if (await foretell.apis.discovery.market("rain")).is_closed else None
 
-    await wait_for("the market to close", fetch_closed, 60)
+    await wait_for("the market to close", fetch_closed, WITHIN_S)
 
 
 async def balance_is(foretell: Foretell, units: int) -> bool:
     async def fetch_balance() -> bool | None:
         return True if int((await foretell.trader.collateral()).balance) == units else None
 
-    return await wait_for("the winnings", fetch_balance, 60)
+    return await wait_for("the winnings", fetch_balance, WITHIN_S)

@@ -40,7 +40,9 @@ TRADING_CLIENTS: Final = (*NAMES, POLYMARKET_V2, KUEST_V2, POLYMARKET, f"{POLYMA
 FOR_PROXY_WALLETS: Final = (NAMES[0], f"{POLYMARKET}-v2")
 """The clients, one of each version of the order struct, that trade for a proxy wallet besides."""
 FUND_UNITS: Final = 100 * UNITS_PER_TOKEN
-SETTLED_WITHIN_S: Final = 120.0
+SETTLED_WITHIN_S: Final = 600.0
+POLLS_MAX: Final = 400
+POLL_MS: Final = 1_000
 POLL_S: Final = 0.2
 
 
@@ -157,7 +159,7 @@ async def make_deposit_wallet(session: DemoSession, key: bytes, client: Client) 
 
 async def mined(family: Family, transaction_id: str) -> None:
     """Wait as a program does: the client asks until the transaction is final."""
-    states = ["STATE_CONFIRMED"], "STATE_FAILED", 20, 1_000
+    states = ["STATE_CONFIRMED"], "STATE_FAILED", POLLS_MAX, POLL_MS
     record = await family.ask(call="poll_until_state", args=[transaction_id, *states])
     assert record["state"] == "STATE_CONFIRMED"
 

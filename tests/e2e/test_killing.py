@@ -21,7 +21,7 @@ from foretell.sdk.http import wait_for
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e killed")]
 
-WITHIN_S = 300.0
+WITHIN_S = 600.0
 
 
 async def test_a_market_traded_across_kills_ends_with_every_unit_accounted_for(

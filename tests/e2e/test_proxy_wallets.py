@@ -45,7 +45,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
 PROXY: Final = 1
 DEPOSIT: Final = 3
 """The signature types of the two wallets."""
-MADE_WITHIN_S: Final = 60.0
+MADE_WITHIN_S: Final = 600.0
 
 
 async def test_a_proxy_wallet_is_made_trades_with_a_deposit_wallet_and_redeems(

@@ -12,6 +12,7 @@ from tests.rigs.installation import Running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
 
+PLAYED_WITHIN_S = 900.0
 CHECKOUT = Path(__file__).parents[2]
 README = (CHECKOUT / "README.md").read_text()
 
@@ -25,7 +26,7 @@ def play(
         env={**os.environ, "PYTHONPATH": str(client), "NO_PROXY": "*"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PLAYED_WITHIN_S,
         check=False,
     )
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.rigs.installation import Running, run_foretell
-from tests.rigs.ports import free_port
 from tests.rigs.postgres import PostgresServer
 
+from foretell.bench.rigs.ports import free_port
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]

@@ -21,7 +21,8 @@ from foretell.domain.values.hexadecimal import Address, checksum_address
 FOLDER: Final = Path(sys.prefix) / "clients"
 DRIVER: Final = Path(__file__).with_name("driver.py")
 NPM: Final = Path(__file__).with_name("npm")
-ANSWER_WITHIN_S: Final = 90.0
+ANSWER_WITHIN_S: Final = 900.0
+"""Only against a hang: a client asks for minutes whether a transaction is final."""
 NAMES: Final = ("py-clob-client", "kuest-py-clob-client")
 """The clients of version 1 of the order struct, which have the same methods."""
 

@@ -72,7 +72,8 @@ async def test_a_key_that_was_never_created_cannot_be_derived(host: str, family:
 
 async def test_the_server_answers(alice: Client) -> None:
     assert await alice.call("get_ok") == "OK"
-    assert abs(await alice.call("get_server_time") - time.time()) < 10
+    before_s = int(time.time())
+    assert before_s <= await alice.call("get_server_time") <= time.time()
 
 
 async def test_books_and_prices_are_read(rig: TradingRig, alice: Client) -> None:

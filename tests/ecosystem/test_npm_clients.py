@@ -16,7 +16,7 @@ from foretell.domain.values.hexadecimal import Address, checksum_address
 
 pytestmark = pytest.mark.anyio
 
-WITHIN_S: Final = 60.0
+WITHIN_S: Final = 600.0
 PACKAGES: Final = ("@polymarket/clob-client", "@polymarket/clob-client-v2")
 
 

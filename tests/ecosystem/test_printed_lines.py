@@ -26,7 +26,7 @@ from foretell.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
-WITHIN_S: Final = 90.0
+WITHIN_S: Final = 600.0
 FOLDER_OF: Final = {("kuest-py-clob-client", "2.0.15"): "kuest-py-clob-client-2"}
 """The folders of clients whose package has another name than it."""
 ALICE: Final = an_address("alice")

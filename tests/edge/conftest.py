@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.edge.rig import MASTER_KEY, RacingDatabase, fill
+from tests.rigs.databases import PATIENT
 from tests.rigs.values import CHAIN_ID, NOW_MS
 
 from foretell.edge.auth import KeyRing
@@ -23,7 +24,7 @@ def filled(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.fixture
 async def database(filled: Path, tmp_path: Path) -> AsyncIterator[RacingDatabase]:
     path = shutil.copy(filled, tmp_path)
-    async with RacingDatabase(f"sqlite+aiosqlite:///{path}") as database:
+    async with RacingDatabase(f"sqlite+aiosqlite:///{path}", PATIENT) as database:
         yield database
 
 

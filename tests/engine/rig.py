@@ -43,9 +43,9 @@ from foretell.domain.treasury.treasury import free_units
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.sharding import ShardPlace, shard_of
-from foretell.engine.allocations.client import FUND_DEADLINE_S, AllocationClient
+from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.collateral_feed import CollateralFeed
-from foretell.engine.allocations.coordinator import RETURN_DEADLINE_S, AllocationCoordinator
+from foretell.engine.allocations.coordinator import AllocationCoordinator
 from foretell.engine.allocations.reports import report_allocations
 from foretell.engine.answers import HANDLERS
 from foretell.engine.host import EngineHost
@@ -80,7 +80,10 @@ from foretell.store.index.blocks import Block, record_blocks
 from foretell.store.outbox.settlements import record_settlements
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
-SOON_S: Final = 10.0
+SOON_S: Final = 60.0
+"""No test waits for its end: it only ends one that hangs."""
+PATIENT_S: Final = 60.0
+"""How long a reply may take between a shard and the treasury: a busy disk takes seconds."""
 PLACES: Final = (ShardPlace(0, 2), ShardPlace(1, 2))
 TREASURY: Final = "treasury"
 INSTALLATION_TOKEN: Final = b"the token of this installation"
@@ -157,8 +160,8 @@ class EngineRig:
     hosts: list[EngineHost] = field(default_factory=list)
     feeds: list[ChainFeed] = field(default_factory=list)
     starts: dict[str, int] = field(default_factory=dict)
-    fund_deadline_s: float = FUND_DEADLINE_S
-    return_deadline_s: float = RETURN_DEADLINE_S
+    fund_deadline_s: float = PATIENT_S
+    return_deadline_s: float = PATIENT_S
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     treasury: TreasuryHost = field(init=False)
     blocks: int = 0
@@ -383,8 +386,8 @@ async def an_engine_rig(
     database: Database,
     tokens: int = 100,
     *names: str,
-    fund_deadline_s: float = FUND_DEADLINE_S,
-    return_deadline_s: float = RETURN_DEADLINE_S,
+    fund_deadline_s: float = PATIENT_S,
+    return_deadline_s: float = PATIENT_S,
 ) -> AsyncIterator[EngineRig]:
     """Start an installation in which the wallets (alice) hold these amounts at the first block."""
     rig = EngineRig(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
-from tests.examples.conftest import EXAMPLES, ROOT, run_program
+from tests.examples.conftest import EXAMPLES, ROOT, WITHIN_S, run_program
 
 pytestmark = pytest.mark.xdist_group("examples")
 
@@ -22,7 +22,7 @@ SERVER = ("litestar", "sqlalchemy", "uvicorn", "typer", "PIL")
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
     line = [sys.executable, str(ROOT / "requirements" / "client.py"), str(tmp_path / "build")]
-    built = subprocess.run(line, capture_output=True, text=True, check=True, timeout=60)
+    built = subprocess.run(line, capture_output=True, text=True, check=True, timeout=WITHIN_S)
     return Path(built.stdout.strip())
 
 
@@ -74,7 +74,7 @@ def test_the_client_alone_makes_a_first_trade(
 ) -> None:
     for name in SERVER:
         missing = subprocess.run(
-            [bare, "-c", f"import {name}"], capture_output=True, check=False, timeout=60
+            [bare, "-c", f"import {name}"], capture_output=True, check=False, timeout=WITHIN_S
         )
         assert b"ModuleNotFoundError" in missing.stderr
     printed = run_program([str(bare), str(EXAMPLES / "first_trade.py")], folder, environment)

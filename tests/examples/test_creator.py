@@ -2,20 +2,38 @@
 
 import json
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import httpx
 import pytest
 from tests.examples.conftest import EXAMPLES, WITHIN_S, Play
-from tests.rigs.installation import FORETELL, Running
+from tests.rigs.installation import Running
 
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.sandbox.ready import read_ready
 
 pytestmark = [pytest.mark.xdist_group("examples")]
 
+KILLED = """
+import os, signal, sys
+import typer
+from foretell.__main__ import run
+
+words, echo = sys.argv.pop(1), typer.echo
+
+def echo_and_end(line, **options):
+    echo(line, **options)
+    if words in line:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+typer.echo = echo_and_end
+run()
+"""
+"""The command, which kills itself with the line: whoever reads the line first kills it later."""
 KILLED_AFTER = ("notes:", "is signed and sent", "plan:", "initialize-market-2 is in a block")
 """Words of the line after which the process is killed, one run after the other."""
 MARKETS = ["moneyline-home", "moneyline-draw", "moneyline-away", "total-2-5"]
@@ -32,18 +50,17 @@ PLAN = 1 + len(MARKETS)
 
 def kill_after(words: str, folder: Path, environment: dict[str, str]) -> None:
     """Run the command until a line has these words, and kill it there."""
-    line = [FORETELL, "market", "create", "game.json"]
-    with subprocess.Popen(
-        line, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        printed = []
-        for step in process.stderr:
-            printed.append(step)
-            if words in step:
-                break
-        process.kill()
-        assert any(words in step for step in printed), printed
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, words, "market", "create", "game.json"],
+        cwd=folder,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=WITHIN_S,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert words in done.stderr.splitlines()[-1]
 
 
 def creators_nonce(sandbox: Running) -> int:

@@ -19,7 +19,7 @@ from foretell.sandbox.ready import read_ready
 from foretell.sdk.blocking import BlockingForetell, connect
 from foretell.sdk.client import KeySigner, Urls
 
-INDEXED_WITHIN_S = 120.0
+INDEXED_WITHIN_S = 600.0
 pytestmark = [pytest.mark.xdist_group("examples"), pytest.mark.usefixtures("example_sandbox")]
 
 SHARED = {"sandbox.py", "charts.py"}

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import httpx
-from tests.rigs.ports import free_port
+
+from foretell.bench.rigs.ports import free_port
 
 NODES: Final = 3
 DATABASE_USER: Final = "postgres"

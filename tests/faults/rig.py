@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 
 from tests.faults.people import BUYERS, MARKETS, SELLERS, Notes, Person, Received, a_person
 from tests.faults.processes import Member, Processes
-from tests.rigs.ports import free_port
 from tests.rigs.rows import Rows
 from tests.rigs.values import EXCHANGE, TOKEN, a_deployment, a_key, a_word, an_address, an_asset
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.deploy import store_deployment
 from foretell.domain.contracts.deployment import ContractName, DeployedContract, Deployment
 from foretell.domain.exchange.apply import apply

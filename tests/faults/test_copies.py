@@ -14,11 +14,11 @@ import pytest
 from structlog.testing import capture_logs
 from tests.faults.processes import Processes
 from tests.faults.rig import FaultRig, a_fault_rig, check_acknowledged, check_placed_once
-from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 from tests.settlement.conftest import market, proxy, rig, traders  # noqa: F401 - fixtures
 from tests.settlement.rig import DATABASE_FILE, UNIT, SettlementRig, Trader
 
+from foretell.bench.rigs.ports import free_port
 from foretell.domain.exchange.trade import TradeStatus
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("faults")]

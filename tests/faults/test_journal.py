@@ -46,11 +46,17 @@ CALLS_MIN = 4
 STOPPING = Path(__file__).with_name("stopping.py")
 TRADER = Path(__file__).with_name("trader.py")
 KILLED_WITHIN_S = 1.2
+SNAPSHOT_WITHIN_S = 300.0
 SEGMENT_BYTES = 16 * 1024
 
 
-def trade_until_killed(folder: Path, first: int, delay_s: float) -> list[tuple[str, str]]:
-    """Run a process that trades, kill it that long after its first order; return its reports."""
+def trade_until_killed(
+    folder: Path, first: int, delay_s: float, *, waits_for_snapshot: bool
+) -> list[tuple[str, str]]:
+    """Run a process that trades, kill it that long after its first order; return its reports.
+
+    On a busy machine that may be before its first snapshot, which can be waited for.
+    """
     with subprocess.Popen(
         [sys.executable, str(TRADER), str(folder), str(first)],
         stdout=subprocess.PIPE,
@@ -61,6 +67,10 @@ def trade_until_killed(folder: Path, first: int, delay_s: float) -> list[tuple[s
         assert process.stdout is not None
         lines = [process.stdout.readline()]
         time.sleep(delay_s)
+        give_up_at_s = time.monotonic() + SNAPSHOT_WITHIN_S
+        while waits_for_snapshot and not snapshot_paths(folder):
+            assert time.monotonic() < give_up_at_s
+            time.sleep(0.01)
         process.kill()
         lines += [line for line in process.stdout if line.endswith("\n")]
     reported = [line.split() for line in lines]
@@ -101,7 +111,9 @@ def test_a_trader_that_is_killed_repeatedly_loses_and_doubles_nothing(
     count = 0
     for cycle in range(CYCLES):
         delay_s = rng.uniform(0, KILLED_WITHIN_S)
-        for word, order_id in trade_until_killed(folder, cycle * 10**6, delay_s):
+        is_last = cycle == CYCLES - 1
+        reports = trade_until_killed(folder, cycle * 10**6, delay_s, waits_for_snapshot=is_last)
+        for word, order_id in reports:
             reported[word].add(order_id)
             count += word == "placed"
         check_acknowledged(started(folder).state, reported)

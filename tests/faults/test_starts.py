@@ -7,7 +7,7 @@ import random
 import resource
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -130,15 +130,24 @@ async def test_a_process_that_lacks_files_or_memory_loses_and_doubles_nothing(
         await connect_often(exchange)
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(pid, limit, before)
-        if serving.code.done():
-            serving = await exchange.start()
-        await exchange.more_answers(ANSWERS)
+        serving = await go_on(exchange, serving)
         exchange.is_over = True
         await trading
         await exchange.check()
         await serving.kill()
     await exchange.start()
     await exchange.check()
+
+
+async def go_on(exchange: FaultRig, serving: Member) -> Member:
+    """Wait for more answers of a process, or of its successor if it ends first; return which it was."""
+    answering = asyncio.create_task(exchange.more_answers(ANSWERS))
+    either: set[asyncio.Future[Any]] = {answering, serving.code}
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    if serving.code.done():
+        serving = await exchange.start()
+    await answering
+    return serving
 
 
 async def connect_often(exchange: FaultRig) -> None:

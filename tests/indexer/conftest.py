@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.indexer.rig import IndexerRig
+from tests.rigs.databases import PATIENT
 from tests.rigs.sandbox import Sandbox
 
 from foretell.store.database import Database
@@ -14,7 +15,7 @@ from foretell.store.database import Database
 @pytest.fixture
 async def database(empty_database: Path, tmp_path: Path) -> AsyncIterator[Database]:
     path = shutil.copy(empty_database, tmp_path / "foretell.db")
-    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+    async with Database(f"sqlite+aiosqlite:///{path}", PATIENT) as database:
         yield database
 
 

@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from tests.chain.chains import head, started, url_of
 from tests.engine.rig import until
 from tests.indexer.test_worker import DEADLINE_S, running
-from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox, an_indexer
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.devchain import DevChainOptions
 from foretell.chain.rpc import Rpc
 from foretell.domain.errors.chain import WrongChain

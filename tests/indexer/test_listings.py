@@ -13,7 +13,7 @@ from foretell.store.tables import event_totals, listing_cursors, market_totals
 
 pytestmark = pytest.mark.anyio
 
-SOON_S = 10.0
+SOON_S = 60.0
 LOOK_S = 0.01
 TABLES = (market_totals, event_totals, listing_cursors)
 

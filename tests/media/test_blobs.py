@@ -1,6 +1,5 @@
 import asyncio
 import hashlib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -159,15 +158,19 @@ async def test_the_size_of_an_item_is_limited(blobs: BlobStore) -> None:
 
 
 @pytest.mark.case("A-11")
-async def test_without_a_thread_an_item_is_neither_stored_nor_loaded(blobs: BlobStore) -> None:
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+def test_without_a_thread_an_item_is_neither_stored_nor_loaded(blobs: BlobStore) -> None:
+    """A loop of its own has no thread yet, and leaves none to other tests."""
     item = an_item()
-    with lack_of_threads():
-        with pytest.raises(StorageUnavailable, match="starts no more threads"):
-            await blobs.store(item)
-        with pytest.raises(StorageUnavailable, match="starts no more threads"):
+
+    async def store_and_load() -> None:
+        with lack_of_threads():
+            with pytest.raises(StorageUnavailable, match="starts no more threads"):
+                await blobs.store(item)
+            with pytest.raises(StorageUnavailable, match="starts no more threads"):
+                await blobs.load(item.item_id)
+        with pytest.raises(BlobNotFound):
             await blobs.load(item.item_id)
-    with pytest.raises(BlobNotFound):
-        await blobs.load(item.item_id)
-    await blobs.store(item)
-    assert await blobs.load(item.item_id) == item
+        await blobs.store(item)
+        assert await blobs.load(item.item_id) == item
+
+    asyncio.run(store_and_load())

@@ -109,7 +109,7 @@ async def test_a_node_that_does_not_answer_is_unavailable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(StorageUnavailable, match="the IPFS node: ReadTimeout"):
-            await post(url, deadline_s=0.1)
+            await post(url, deadline_s=1.0)
     with pytest.raises(StorageUnavailable, match="ConnectError"):
         await post(url)
 

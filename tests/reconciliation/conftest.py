@@ -11,11 +11,11 @@ from tests.indexer.rig import IndexerRig
 from tests.reconciliation.history import DEPTH_MAX, EventActs, RandomHistory, a_short_history
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.events import SandboxEvent
-from tests.rigs.ports import free_port
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.sandbox import Sandbox, deploy_sandbox
 from tests.rigs.values import an_address
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain.devchain import DevChain, DevChainOptions
 from foretell.chain.rpc import Rpc
 from foretell.store.database import Database

@@ -22,6 +22,7 @@ from eth_account.messages import SignableMessage, encode_defunct, encode_typed_d
 from litestar import Litestar
 from tests.rigs.applications import an_app
 from tests.rigs.clock import Clock
+from tests.rigs.databases import PATIENT
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 from tests.rigs.values import NOW_MS, a_key
 
@@ -99,7 +100,7 @@ class RelayerRig:
     clock: Clock = field(default_factory=Clock)
     options: RelayerOptions = field(default_factory=RelayerOptions)
     confirmations: int = 1
-    limits: PublicReadLimits = field(default_factory=PublicReadLimits)
+    limits: PublicReadLimits = PATIENT
     numbers: "itertools.count[int]" = field(default_factory=itertools.count)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 

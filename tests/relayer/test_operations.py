@@ -302,7 +302,7 @@ async def test_the_wait_of_an_answer_is_limited_and_the_same_request_returns_the
         assert waiting["confirmations"] == 0
         await rig.automine(is_on=True)
         await rig.sandbox.mine()
-        rig.change(confirmation_deadline_s=30)
+        rig.change(confirmation_deadline_s=SENT_WITHIN_S)
         found = (await holder.merge(body)).json()
     assert found["txHash"] == waiting["txHash"]
     assert found["confirmations"] >= 1
@@ -321,7 +321,7 @@ async def test_an_operation_waits_for_the_one_before_it(
         assert (status, words.partition(":")[0]) == (503, "not_sent_yet")
         await rig.automine(is_on=True)
         await rig.sandbox.mine()
-        rig.change(confirmation_deadline_s=30)
+        rig.change(confirmation_deadline_s=SENT_WITHIN_S)
         assert (await holder.merge(body)).status_code == 200
     assert await holder.collateral_units() == HELD
 
@@ -392,7 +392,7 @@ async def test_a_revert_in_a_block_is_reported_as_failed(
 async def test_a_revert_that_is_not_final_in_time_is_reported_as_failed_too(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    rig.change(confirmation_deadline_s=5)
+    rig.change(confirmation_deadline_s=10)
     status, words = await overtaken(rig, holder, market, blocks=1)
     assert (status, words.partition(":")[0]) == (502, "execution_failed")
 

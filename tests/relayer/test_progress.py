@@ -1,6 +1,7 @@
 import pytest
 from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
 from tests.relayer.strange_safes import FAILS_QUIETLY, SAYS_NOTHING, a_strange_safe, make_strange
+from tests.rigs.chain_snapshots import wait_until_mined
 from tests.rigs.fault_proxy import FaultProxy, change
 
 from foretell.domain.relay.request import RelayState, RelayTrigger
@@ -44,8 +45,10 @@ async def test_a_reorg_moves_a_request_back_and_it_is_mined_again(
     body = await approval_body(owner)
     before = await rig.sandbox.rpc.send("evm_snapshot")
     transaction_id = await owner.submitted(body)
-    await rig.run_once()
+    await rig.run_until_mined(transaction_id)
+    await resume.run_once(rig.context)
     assert await state_of(rig, transaction_id) is RelayState.MINED
+    await wait_until_mined(rig.sandbox.rpc)
     assert await rig.sandbox.rpc.send("evm_revert", before)
     await rig.automine(is_on=False)
     await rig.run_once()

@@ -3,6 +3,7 @@ from typing import Any, Final
 import httpx
 import pytest
 from tests.relayer.rig import Body, OwnerClient, RelayerRig, changed, error_of, without
+from tests.rigs.chain_snapshots import wait_until_mined
 from tests.rigs.sandbox import SandboxMarket
 from tests.rigs.values import an_address
 
@@ -196,6 +197,7 @@ async def test_a_submission_with_an_idempotency_key_gets_its_first_answer(
     body = await body_of("/submit", holder, market)
     rig.http.headers["Idempotency-Key"] = "one"
     first = await holder.submit(body)
+    await wait_until_mined(rig.sandbox.rpc)
     sent = await rig.sent_count()
     rig.clock.move(1000)
     again = await holder.submit(body)

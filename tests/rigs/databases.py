@@ -19,11 +19,22 @@ from sqlalchemy.dialects.sqlite.aiosqlite import SQLiteDialect_aiosqlite
 from sqlalchemy.util import LRUCache
 
 from foretell.store.database import Database
+from foretell.store.public_reads.places import PublicReadLimits, WaitBounds
 from foretell.store.tables import metadata
 from foretell.store.topics import Topics
 
 EMPTIED_WITHIN_S: Final = 60.0
 POLL_S: Final = 0.01
+PATIENT_S: Final = 120.0
+PATIENT: Final = PublicReadLimits(
+    read_s=PATIENT_S,
+    sum_s=PATIENT_S,
+    key_s=PATIENT_S,
+    write_s=PATIENT_S,
+    bounds=WaitBounds(wait_s=PATIENT_S),
+    key_bounds=WaitBounds(wait_s=PATIENT_S),
+)
+"""For tests that are not about deadlines: a worker may have no processor for seconds."""
 STATEMENTS_MAX: Final = 3_000
 
 
@@ -58,7 +69,7 @@ class SharedDatabase:
     def __init__(self, template: Path, folder: Path) -> None:
         self._template = template
         self._path = shutil.copy(template, folder / "foretell.db")
-        self.database = Database(f"sqlite+aiosqlite:///{self._path}")
+        self.database = Database(f"sqlite+aiosqlite:///{self._path}", PATIENT)
 
     async def emptied(self) -> Database:
         """Return the database with the template's rows and without any watch."""

@@ -23,6 +23,7 @@ Forward = Callable[[], Awaitable[Answer]]
 Fault = Callable[[Request, Forward], Awaitable[Answer | None]]
 
 HEAD_BYTES_MAX: Final = 64 * 1024
+ANSWERED_WITHIN_S: Final = 300.0
 BROADCAST: Final = "eth_sendRawTransaction"
 
 
@@ -136,7 +137,7 @@ class FaultProxy:
 async def proxying(node_url: str) -> AsyncIterator[FaultProxy]:
     """Yield a proxy in front of this node."""
     async with (
-        httpx.AsyncClient(trust_env=False, verify=False, timeout=10) as client,
+        httpx.AsyncClient(trust_env=False, verify=False, timeout=ANSWERED_WITHIN_S) as client,
         Rpc(node_url) as node,
     ):
         proxy = FaultProxy(node, node_url, client)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 import structlog
-from tests.rigs.ports import free_port
 
 from foretell.app.installation import Installation
 from foretell.app.roles import ALL_ROLES, Role
+from foretell.bench.rigs.ports import free_port
 from foretell.cli.main import run
 from foretell.settings import Settings
 
@@ -55,8 +55,14 @@ async def installed(
 
 
 @pytest.fixture(autouse=True)
-def defaults_of_the_logs() -> Iterator[None]:
-    """Reset the logs that a command set up: its standard error is closed after its test."""
+def defaults_of_the_logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Reset the logs that a command set up, whose standard error is closed after its test; no logger keeps them."""
+    configure = structlog.configure
+
+    def configure_once(**given: Any) -> None:
+        configure(**given | {"cache_logger_on_first_use": False})
+
+    monkeypatch.setattr(structlog, "configure", configure_once)
     yield
     structlog.reset_defaults()
 

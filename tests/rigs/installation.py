@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
-from tests.rigs.ports import free_port
 
+from foretell.bench.rigs.ports import free_port
 from foretell.domain.contracts.deployment import parse_deployment
 from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.ready import Ready, read_ready
 
 FORETELL = str(Path(sys.executable).with_name("foretell"))
-READY_WITHIN_S = 300.0
-STOPPED_WITHIN_S = 120.0
+READY_WITHIN_S = 900.0
+STOPPED_WITHIN_S = 600.0
+ENDED_WITHIN_S = 1_800.0
 POLL_S = 0.05
 BLOCK_S = "0.2"
 """Seconds between blocks of its chain, as a setting; a user's chain takes a second."""
@@ -126,6 +127,6 @@ def run_foretell(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str
         env={**os.environ, "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=ENDED_WITHIN_S,
         check=False,
     )

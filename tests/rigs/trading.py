@@ -19,6 +19,7 @@ import pytest
 from litestar import Litestar
 from tests.rigs.applications import an_app
 from tests.rigs.clock import Clock
+from tests.rigs.databases import PATIENT, PATIENT_S
 from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.rows import Rows
 from tests.rigs.values import (
@@ -177,7 +178,7 @@ class TradingRig:
 
     async def settle_tables(self) -> None:
         """Wait until the tables hold everything that the engine published."""
-        await self.host.wait_for_tables()
+        await self.host.wait_for_tables(PATIENT_S)
 
 
 class Trader:
@@ -325,7 +326,7 @@ async def a_rig(
 ) -> AsyncIterator[TradingRig]:
     """Run the product on a journal's folder and a database's file."""
     async with (
-        Database(f"sqlite+aiosqlite:///{database_file}") as database,
+        Database(f"sqlite+aiosqlite:///{database_file}", PATIENT) as database,
         a_rig_on(folder, database, clock, **fields) as rig,
     ):
         yield rig

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -17,6 +18,7 @@ from foretell.domain.errors.chain import (
     ProgramMissing,
 )
 from foretell.domain.errors.command import ChildRefused
+from foretell.runtime import child_processes
 from foretell.runtime.child_processes import (
     ERROR_BYTES_MAX,
     REFUSAL_CODES,
@@ -28,10 +30,11 @@ from foretell.runtime.child_processes import (
     run_supervised,
     start_process,
 )
+from foretell.runtime.spawning import spawn
 
 pytestmark = pytest.mark.anyio
 
-SOON_S = 20.0
+SOON_S = 60.0
 PYTHON = (sys.executable, "-c")
 QUICK = RestartBackoff(first_s=0.01, most_s=0.1)
 GENEROUS = RunLimits(deadline_s=SOON_S)
@@ -211,11 +214,18 @@ async def test_a_command_that_ends_with_its_parent_keeps_its_input_open() -> Non
     assert ended == (0, b"[]\n", "")
 
 
-async def test_a_command_that_takes_too_long_is_killed(tmp_path: Path) -> None:
-    path = tmp_path / "pids"
+async def test_a_command_that_takes_too_long_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[asyncio.subprocess.Process] = []
+
+    async def note(*command: str, **options: Any) -> asyncio.subprocess.Process:
+        started.append(await spawn(*command, **options))
+        return started[-1]
+
+    monkeypatch.setattr(child_processes, "spawn", note)
     with pytest.raises(TimeoutError):
-        await run_once([*PYTHON, noting(path, "time.sleep(60)")], b"", RunLimits(1.0))
-    assert not is_running(pids(path)[0])
+        await run_once([*PYTHON, "import time; time.sleep(60)"], b"", RunLimits(0.2))
+    assert [each.returncode for each in started] == [-9]
+    assert not is_running(started[0].pid)
 
 
 async def test_a_command_with_too_much_output_is_killed() -> None:

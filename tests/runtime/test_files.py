@@ -84,5 +84,5 @@ def test_a_locked_folder_is_entered_once_at_a_time(tmp_path: Path) -> None:
     with locked(tmp_path):
         other.start()
         assert not entered.wait(0.1)
-    assert entered.wait(10.0)
+    assert entered.wait(60.0)
     other.join()

@@ -6,8 +6,10 @@ import itertools
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
+from tests.rigs.clock import VirtualLoop, run_virtually
 
 from foretell.runtime import garbage_collection
 from foretell.runtime.garbage_collection import (
@@ -215,7 +217,8 @@ async def test_a_long_full_search_excludes_what_it_kept_from_the_next() -> None:
 async def test_full_searches_take_a_bounded_part_of_the_time() -> None:
     """A search takes some milliseconds, and a hundredth of the bound would be hundreds of them."""
     async with collecting(LIMITS._replace(full_every_s=0.0, full_share_max=1e-6)):
-        await asyncio.sleep(0.1)
+        before = full_searches()
+        await until(lambda: full_searches() > before)
         searched = full_searches()
         await asyncio.sleep(0.3)
         assert full_searches() == searched
@@ -244,16 +247,7 @@ def test_nested_pauses_end_with_the_outer_one() -> None:
 def test_free_memory_is_given_back_once_in_a_pause_by_an_idle_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    trims: list[int] = []
-    monkeypatch.setattr(garbage_collection, "find_trim", lambda: lambda: trims.append(1))
-
-    async def idle(seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await collect_when_idle(LIMITS._replace(trim_every_s=0.2, trim_share_max=1.0))
-
-    asyncio.run(idle(0.5))
-    assert 1 <= len(trims) <= 2
+    assert 1 <= trims_in_half_a_second(monkeypatch, LIMITS._replace(trim_every_s=0.2)) <= 2
 
 
 def test_a_process_that_has_grown_gives_memory_back_soon(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,23 +294,30 @@ def trims_of_busy_loop(
     monkeypatch: pytest.MonkeyPatch, limits: CollectionLimits, took_s: float = 0.0
 ) -> int:
     """Return how often a busy loop gives memory back in half a second, while its process grows."""
-    trims: list[int] = []
     resident = itertools.count(1_000_000, 1_000_000)
+    monkeypatch.setattr(garbage_collection, "resident_bytes", lambda: next(resident))
+    return trims_in_half_a_second(monkeypatch, limits._replace(idle_share_max=-1.0), took_s)
+
+
+def trims_in_half_a_second(
+    monkeypatch: pytest.MonkeyPatch, limits: CollectionLimits, took_s: float = 0.0
+) -> int:
+    """Return how often memory is given back, by a clock that passes only while everything waits."""
+    loop, trims = VirtualLoop(), list[int]()
+    clock = SimpleNamespace(monotonic=loop.time, thread_time=lambda: 0.0)
 
     def trim() -> None:
         trims.append(1)
-        time.sleep(took_s)
+        loop.selector.now_s += took_s
 
-    monkeypatch.setattr(garbage_collection, "find_trim", lambda: trim)
-    monkeypatch.setattr(garbage_collection, "resident_bytes", lambda: next(resident))
-    busy = limits._replace(idle_share_max=-1.0, trim_share_max=1.0)
-
-    async def work() -> None:
+    async def collect() -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.5):
-                await collect_when_idle(busy)
+                await collect_when_idle(limits._replace(trim_share_max=1.0))
 
-    asyncio.run(work())
+    monkeypatch.setattr(garbage_collection, "time", clock)
+    monkeypatch.setattr(garbage_collection, "find_trim", lambda: trim)
+    run_virtually(collect(), loop)
     return len(trims)
 
 

@@ -173,16 +173,19 @@ def test_attack_h1_a_turn_that_fails_keeps_nobody_waiting() -> None:
     assert begun == ["fails", "goes on"]
 
 
-@pytest.mark.anyio
-async def test_work_in_tasks_that_comes_alone_waits_for_nothing() -> None:
+def test_work_in_tasks_that_comes_alone_waits_for_nothing() -> None:
     """The time since the work before it, of whatever was done, was taken for its own."""
-    busy_s, begun = [0.0], list[float]()
-    turns = FairTurns(1.0, Pauses(), lambda: busy_s[0], 5.0)
-    for _ in range(2):
+    loop, busy_s, begun = VirtualLoop(), [0.0], list[float]()
+
+    async def come() -> None:
+        turns = FairTurns(1.0, Pauses(loop.time), lambda: busy_s[0], 5.0)
+        for _ in range(2):
+            turns.await_turn("one", lambda: begun.append(0.0))
+            await asyncio.sleep(0.05)
+            busy_s[0] += 0.02
         turns.await_turn("one", lambda: begun.append(0.0))
-        await asyncio.sleep(0.05)
-        busy_s[0] += 0.02
-    turns.await_turn("one", lambda: begun.append(0.0))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert len(begun) == 3
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(begun) == 3
+
+    run_virtually(come(), loop)

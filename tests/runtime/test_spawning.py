@@ -19,7 +19,7 @@ from foretell.runtime import spawning
 from foretell.runtime.spawning import spawn
 
 PYTHON: Final = (sys.executable, "-c")
-SOON_S: Final = 20.0
+SOON_S: Final = 60.0
 FILES: Final = Path("/proc/self/fd")
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 

@@ -68,13 +68,17 @@ async def test_work_is_done_in_another_thread() -> None:
 
 
 @pytest.mark.case("A-11")
-async def test_work_for_a_thread_that_is_not_started_is_refused_and_not_done_later() -> None:
+def test_work_for_a_thread_that_is_not_started_is_refused_and_not_done_later() -> None:
     """The pool keeps it in its queue, and did it beside the next work."""
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     done: list[str] = []
-    with lack_of_threads(), pytest.raises(BlockingIOError, match="starts no more threads"):
-        await run_in_thread(done.append, "refused")
-    await run_in_thread(done.append, "later")
+
+    async def work() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        with lack_of_threads(), pytest.raises(BlockingIOError, match="starts no more threads"):
+            await run_in_thread(done.append, "refused")
+        await run_in_thread(done.append, "later")
+
+    asyncio.run(work())
     assert done == ["later"]
 
 

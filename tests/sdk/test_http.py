@@ -2,10 +2,10 @@ import asyncio
 import ssl
 
 import pytest
-from tests.rigs.ports import free_port
 from tests.rigs.scripted_api import ScriptedApi, a_client
 
 from foretell.app.http.connection_limits import CONNECTION_LIMITS
+from foretell.bench.rigs.ports import free_port
 from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
 from foretell.domain.values.credentials import SKEW_PAST_S
 from foretell.sdk.http import (

@@ -14,13 +14,14 @@ from typing import Any, Final
 import msgspec
 import sqlalchemy as sa
 from tests.rigs.clock import Clock
+from tests.rigs.databases import PATIENT
 from tests.rigs.events import SandboxEvent
 from tests.rigs.fault_proxy import FaultProxy
 from tests.rigs.rows import a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
 from tests.rigs.values import NOW_MS, encode_cancel_orders
 
-from foretell.chain.rpc import TIMEOUT_S, Rpc
+from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
@@ -65,6 +66,8 @@ from foretell.store.tables import exchange_fills, settled_trades, settlement_txs
 from foretell.store.trading.orders import OrderRow, load_orders
 from foretell.store.trading.trades import TradeRow, load_trades_by_id
 
+PATIENT_S: Final = 60.0
+"""How long a node may take for an answer: no test waits for its end."""
 UNIT: Final = 10**6
 HELD: Final = 1_000 * UNIT
 TICKS: Final = 100
@@ -82,7 +85,7 @@ class SettlementRig:
     folder: Path
     rpc_url: str = ""
     """Settlement's node, if it is not the sandbox's own."""
-    timeout_s: float = TIMEOUT_S
+    timeout_s: float = PATIENT_S
     proxy: FaultProxy | None = None
     clock: Clock = field(default_factory=Clock)
     options: SettlementOptions = field(default_factory=SettlementOptions)
@@ -96,7 +99,7 @@ class SettlementRig:
     async def start(self) -> None:
         """Build every object from the files on disk, as a new process does."""
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
-        self.database = await self.stack.enter_async_context(Database(url))
+        self.database = await self.stack.enter_async_context(Database(url, PATIENT))
         self.engine = Engine(
             FileJournal(self.folder / "journal", segment_bytes=SEGMENT_BYTES), self.clock.now_ms
         )

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.anyio
 
 CONFIRMED: Final = TradeStatus.CONFIRMED
 TRADES: Final = 4
-OVERLAP_S: Final = 5.0
+OVERLAP_S: Final = 30.0
 """How long a request waits for the one beside it: less than it may take."""
 
 

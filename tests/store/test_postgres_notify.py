@@ -100,14 +100,26 @@ async def test_a_topic_listened_to_later_or_twice_is_received(
     assert await keys.wait(SOON_S)
 
 
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[asyncpg.Connection]:
+    """The connections that are opened from now on."""
+    opened: list[asyncpg.Connection] = []
+    connect = asyncpg.connect
+
+    async def connect_and_keep(*arguments: Any, **named: Any) -> asyncpg.Connection:
+        opened.append(await connect(*arguments, **named))
+        return opened[-1]
+
+    monkeypatch.setattr(asyncpg, "connect", connect_and_keep)
+    return opened
+
+
 async def test_concurrent_calls_of_listen_share_one_connection(
-    admin: asyncpg.Connection, postgres: PostgresServer, listener: Listener
+    listener: Listener, opened: list[asyncpg.Connection]
 ) -> None:
+    """The server's list of connections has others too, which end or which it opens itself."""
     await asyncio.gather(*[listener.listen([topic]) for topic in ("fills", "keys", "blocks")])
-    connections = await admin.fetch(
-        "SELECT pid FROM pg_stat_activity WHERE datname = $1", database_name(postgres)
-    )
-    assert len(connections) == 1
+    assert len(opened) == 1
 
 
 async def test_a_lost_connection_is_opened_again_and_wakes_every_watch(
@@ -169,17 +181,12 @@ async def test_a_topic_listened_to_while_the_server_was_away_is_received_once_it
 
 
 async def test_a_call_that_finds_the_connection_closed_opens_another(
-    monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer, listener: Listener, topics: Topics
+    postgres: PostgresServer,
+    listener: Listener,
+    topics: Topics,
+    opened: list[asyncpg.Connection],
 ) -> None:
     """The driver announces a lost connection one turn of the event loop after it is closed."""
-    opened: list[asyncpg.Connection] = []
-    connect = asyncpg.connect
-
-    async def connect_and_keep(*arguments: Any, **named: Any) -> asyncpg.Connection:
-        opened.append(await connect(*arguments, **named))
-        return opened[-1]
-
-    monkeypatch.setattr(asyncpg, "connect", connect_and_keep)
     fills, keys = topics.watch(["fills"]), topics.watch(["keys"])
     await listener.listen(["fills"])
     opened[0].terminate()

@@ -9,7 +9,7 @@ from foretell.store.topics import Topics
 
 pytestmark = pytest.mark.anyio
 
-SOON_S = 5.0
+SOON_S = 60.0
 
 
 async def is_woken(watch: Watch) -> bool:

@@ -2,13 +2,18 @@
 
 import asyncio
 import contextlib
+import itertools
+from collections.abc import AsyncIterator
+from contextvars import ContextVar
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
+from typing_extensions import override
 
 from foretell.domain.errors.storage import WritesBusy
 from foretell.store.database import POSTGRES_CONNECTIONS_KEPT, Database
-from foretell.store.public_reads.places import WaitBounds, answering
+from foretell.store.public_reads.places import WaitBounds, answering, in_request
 from foretell.store.tables import projections
 from foretell.store.write_places import (
     POSTGRES_PLACES,
@@ -22,6 +27,8 @@ from foretell.store.write_places import (
 pytestmark = pytest.mark.anyio
 
 STRANGERS_WRITES = 200
+WRITER: Final[ContextVar[str]] = ContextVar("writer", default="")
+"""Whose write a task makes."""
 PATIENT = WaitBounds(wait_s=60.0)
 """None of these writes is refused on a machine that is busy with other things."""
 
@@ -30,14 +37,35 @@ def counts_of(database: Database) -> WritePlaceCounts:
     return SQLITE_PLACES if database.is_sqlite else POSTGRES_PLACES
 
 
+class NotedPlaces(WritePlaces):
+    """Places that note whose writes get them."""
+
+    def __init__(self, counts: WritePlaceCounts, begun: list[str]) -> None:
+        super().__init__(counts, PATIENT)
+        self._begun = begun
+
+    @override
+    @contextlib.asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        async with super().taken():
+            if in_request():
+                self._begun.append(WRITER.get())
+            yield
+
+
 class Writes:
-    """Writes to a database, and whose they were in the order in which they ended."""
+    """Writes to a database, and whose they were, in the order in which they began.
+
+    A write of a request begins with its place, one of a loop with its connection. The order in
+    which they end would be that in which a busy machine runs the processes of the server.
+    """
 
     def __init__(self, database: Database) -> None:
-        self.ended: list[str] = []
+        self.begun: list[str] = []
         self._database = database
+        self._numbers = itertools.count()
         counts = counts_of(database)
-        database._writes = WritePlaces(counts, PATIENT)
+        database._writes = NotedPlaces(counts, self.begun)
         self.before_max = 2 * (max(counts.accounts, counts.others) + 1)
 
     async def open_connections(self) -> None:
@@ -60,15 +88,17 @@ class Writes:
             await self.of_loop("apart")
 
     async def of_loop(self, name: str = "loop") -> None:
+        WRITER.set(name)
         async with self._database.writing() as tx:
-            row = {"name": f"{name} {len(self.ended)}", "sequence": 1}
+            if not in_request():
+                self.begun.append(name)
+            row = {"name": f"{name} {next(self._numbers)}", "sequence": 1}
             await tx.scalar(sa.select(sa.func.count()).select_from(projections))
             await tx.upsert_rows(projections, [tuple(row.values())])
-        self.ended.append(name)
 
     def before(self, name: str) -> int:
-        """Return how many writes ended before the one of a name."""
-        return self.ended.index(name)
+        """Return how many writes began before the one of a name."""
+        return self.begun.index(name)
 
 
 async def test_others_and_loops_wait_for_few_of_a_clients_writes(database: Database) -> None:

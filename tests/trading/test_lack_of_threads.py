@@ -1,10 +1,12 @@
 """A trading API whose process cannot start a thread more."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
-from tests.rigs.trading import Trader, TradingRig
+from tests.rigs.trading import Trader, TradingRig, a_rig
 from tests.rigs.values import a_buy
 from tests.runtime.lack_of_threads import lack_of_threads
 
@@ -15,6 +17,14 @@ pytestmark = pytest.mark.anyio
 READS = 20
 HELD = (ReadKind.SUM, ReadKind.REPORT)
 """Reads that use all connections which are open, so that each read more needs a thread."""
+
+
+@pytest.fixture
+async def rig(database_file: Path, tmp_path: Path) -> AsyncIterator[TradingRig]:
+    """The product on a database of its own: no other test has opened connections of it."""
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        await rig.open("market", "alice")
+        yield rig
 
 
 @pytest.mark.case("A-11")

@@ -8,6 +8,8 @@ from tests.edge.documents.apis import APIS
 from tests.edge.documents.test_generated_clients import node
 from tests.web.client_types import DEADLINE_S, ROOT, TYPES, write_types
 
+from foretell.runtime.files import locked
+
 WEB = ROOT / "web"
 COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
 MISUSE = """
@@ -22,7 +24,8 @@ export const chain: Config["chainId"] = "31337";
 
 
 def test_the_app_uses_the_apis_as_their_documents_describe_them(tmp_path: Path) -> None:
-    write_types()
+    with locked(WEB / "client"):  # other workers of the run write there, too
+        write_types()
     assert sorted(each.name for each in TYPES.glob("*.d.ts")) == [f"{api}.d.ts" for api in APIS]
     (tmp_path / "misuse.ts").write_text(
         MISUSE.format(client=WEB / "src" / "client" / "api", config=WEB / "src" / "lib" / "config")

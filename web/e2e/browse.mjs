@@ -2,7 +2,7 @@
 // and traded by every type of order; its book, depth, trades, activity and holders.
 
 import { RULES, finish, picture } from "./creating.mjs";
-import { actAs, check, chooseLimit, end, open, play, shot } from "./rig.mjs";
+import { CHAIN_MS, actAs, check, chooseLimit, end, open, play, shot } from "./rig.mjs";
 
 const TITLE = "Which of the harvests of the northern valleys, of which each may be good or not, does the board of agriculture call a good one in its yearly report?";
 const OPTIONS = ["Barley from the fields of Gudbrandsdalen and of its tributaries", "Rye"];
@@ -97,7 +97,7 @@ async function look(page) {
   await book.getByRole("row", { name: /Buy No.*80¢.*10/ }).waitFor();
   await book.getByRole("tab", { name: "Depth" }).click();
   await book.getByRole("img", { name: "0 shares bid for, 20 offered" }).waitFor();
-  await page.getByText("Settled").first().waitFor({ timeout: 60_000 });
+  await page.getByText("Settled").first().waitFor({ timeout: CHAIN_MS });
   await page.getByRole("tab", { name: "Activity" }).click();
   await page.getByRole("row", { name: /Buy No.*80¢.*\$8\.00/ }).waitFor();
   await page.getByRole("tab", { name: "Holders" }).click();

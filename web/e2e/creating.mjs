@@ -2,6 +2,8 @@
 
 import { deflateSync } from "node:zlib";
 
+import { CHAIN_MS } from "./rig.mjs";
+
 export const RULES = "Resolves by the official result that the organizer publishes on its own pages, and by nothing else.";
 
 /** Return a PNG of one colour, darker on its right side. */
@@ -37,6 +39,6 @@ export async function finish(page, rules, kind) {
   await page.getByRole("button", { name: "Sign and create as Creator" }).click();
   await page.getByText("Creating “").waitFor();
   await page.reload();
-  await page.getByText("The market is open").waitFor({ timeout: 60_000 });
+  await page.getByText("The market is open").waitFor({ timeout: CHAIN_MS });
   await page.getByRole("link", { name: "Open the market" }).click();
 }

@@ -3,11 +3,10 @@
 // the market again.
 
 import { RULES, finish } from "./creating.mjs";
-import { actAs, check, chooseLimit, end, open, placeLimit, play, rpc, shot } from "./rig.mjs";
+import { CHAIN_MS, actAs, check, chooseLimit, end, open, placeLimit, play, rpc, shot } from "./rig.mjs";
 
 const QUESTION = "Will the harbour of Bergen freeze?";
 const BLOCKS = 20;
-const HALT_MS = 90_000;
 
 async function create(page) {
   await open(page, "/create");
@@ -48,7 +47,7 @@ await play("halt", async (page, context) => {
   await rpc("anvil_mine", [`0x${BLOCKS.toString(16)}`]);
   const operator = await context.newPage();
   await open(operator, "/operator");
-  await operator.getByRole("heading", { name: "Halted markets" }).waitFor({ timeout: HALT_MS });
+  await operator.getByRole("heading", { name: "Halted markets" }).waitFor({ timeout: CHAIN_MS });
   await operator.getByRole("link", { name: QUESTION }).waitFor();
   await operator.getByText("Something does not keep up").waitFor();
   await shot(operator, "halt-operator");
@@ -65,7 +64,7 @@ await play("halt", async (page, context) => {
   await shot(page, "halt");
 
   await resend(transactions);
-  await operator.getByRole("heading", { name: "Halted markets" }).waitFor({ state: "detached", timeout: HALT_MS });
+  await operator.getByRole("heading", { name: "Halted markets" }).waitFor({ state: "detached", timeout: CHAIN_MS });
   await operator.close();
   check(page.url() === market, "the page is the same");
   await ticket.getByText("This market is halted").waitFor({ state: "detached" });

@@ -5,7 +5,8 @@ import { join } from "node:path";
 
 import { chromium } from "playwright-core";
 
-export const STEP_MS = 30_000;
+export const STEP_MS = 180_000; // on a machine that other tests keep busy
+export const CHAIN_MS = 600_000; // what waits for many blocks
 const [SHOWN_MS, SHOWN_MAX] = [5000, 4000]; // of a page where a story failed: how long its text is waited for, and how much of it is printed
 
 const [, , readyFile, folder, program] = process.argv;

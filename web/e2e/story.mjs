@@ -3,7 +3,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { actAs, check, end, open, placeLimit, play, shot, shotFolder } from "./rig.mjs";
+import { CHAIN_MS, actAs, check, end, open, placeLimit, play, shot, shotFolder } from "./rig.mjs";
 
 const QUESTION = "Will the ferry to Nesodden run in January?";
 const RULES = "Resolves to Yes if the operator's public timetable shows a departure in January, else to No.";
@@ -27,7 +27,7 @@ async function create(page) {
   await page.getByText("Creating “").waitFor();
   await shot(page, "create");
   await page.reload();
-  await page.getByText("The market is open").waitFor({ timeout: 60_000 });
+  await page.getByText("The market is open").waitFor({ timeout: CHAIN_MS });
   await page.getByRole("link", { name: "Open the market" }).click();
 }
 

@@ -2,7 +2,7 @@
 // Each has a sentence and a way on.
 
 import { connect, injectWallet } from "./injected.mjs";
-import { actAs, check, chooseLimit, end, open, placeLimit, play, ready } from "./rig.mjs";
+import { STEP_MS, actAs, check, chooseLimit, end, open, placeLimit, play, ready } from "./rig.mjs";
 
 const MARKET = `/event/${ready.market.slug}`;
 const TRADERS = ready.accounts.filter((account) => account.role === "trader");
@@ -52,7 +52,7 @@ await play("gap", async (page) => {
   });
   await open(page, MARKET);
   await page.getByText("Live prices", { exact: true }).waitFor();
-  for (let tries = 0; connections < 2 && tries < 100; tries += 1) await page.waitForTimeout(100);
+  for (let tries = 0; connections < 2 && tries < STEP_MS / 100; tries += 1) await page.waitForTimeout(100);
   check(connections >= 2, "a gap in the sequence ends the connection");
 });
 

@@ -21,7 +21,7 @@ from foretell.runtime.child_processes import Child, ChildProcess, run_supervised
 from foretell.runtime.loops import Loop, run_together
 from foretell.settings import Settings
 
-START_DEADLINE_S: Final = 60.0
+START_DEADLINE_S: Final = 120.0
 POLL_S: Final = 0.05
 POLL_DEADLINE_S: Final = 2.0
 

@@ -45,7 +45,7 @@ from foretell.runtime.child_processes import start_process
 from foretell.runtime.failures import FailureLog
 from foretell.runtime.spawning import spawn
 
-START_DEADLINE_S: Final = 20.0
+START_DEADLINE_S: Final = 60.0
 STOP_DEADLINE_S: Final = 10.0
 EARLIER_DEADLINE_S: Final = 120.0
 """An earlier chain may be storing a large state."""

@@ -414,7 +414,6 @@ async def test_a_refusal_has_the_form_of_its_own_path_and_not_of_the_one_before(
 @pytest.mark.parametrize(
     ("begun", "prefix"),
     [
-        (b"", ""),
         (b"GET", ""),
         (b"GET /create-market/ HTTP/1.1\r\nHost: x\r\nA: b\r\n", ""),
         (b"POST /create-market/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1", ""),
@@ -423,13 +422,19 @@ async def test_a_refusal_has_the_form_of_its_own_path_and_not_of_the_one_before(
     ],
 )
 async def test_a_request_that_does_not_arrive_is_refused_in_json(begun: bytes, prefix: str) -> None:
-    limits = ConnectionLimits(silence_deadline_s=DEADLINE_S, request_deadline_s=DEADLINE_S)
-    async with a_peer(limits) as peer:
+    async with a_peer(ConnectionLimits(request_deadline_s=DEADLINE_S)) as peer:
         await peer.send(begun)
         answer = await peer.answer()
         assert answer.status == 408
         code = answer.json()["code"] if prefix else answer.json()["error"]["code"]
         assert code == "request_too_slow"
+        assert await peer.rest() == b""
+
+
+async def test_a_connection_that_sends_nothing_is_refused_in_json() -> None:
+    async with a_peer(ConnectionLimits(silence_deadline_s=DEADLINE_S)) as peer:
+        answer = await peer.answer()
+        assert (answer.status, answer.json()["error"]["code"]) == (408, "request_too_slow")
         assert await peer.rest() == b""
 
 
@@ -460,14 +465,15 @@ async def test_a_request_without_a_path_is_of_no_api(peer: Peer) -> None:
     assert (answer.status, answer.json()["error"]["code"]) == (404, "unknown_route")
 
 
-async def test_a_refused_client_that_sends_on_reads_its_answer(peer: Peer) -> None:
+async def test_a_refused_client_that_sends_on_reads_its_answer() -> None:
     """A connection that is closed with unread data is reset, and its answer may be lost."""
-    await peer.send(b"GET /create-market/ HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n")
-    for _ in range(20):
-        await peer.send(b"a" * 65536)
-        await asyncio.sleep(0.001)
-    assert (await peer.answer()).status == 400
-    assert await peer.rest() == b""
+    async with a_peer(ConnectionLimits(linger_s=ANSWER_WITHIN_S)) as peer:
+        await peer.send(b"GET /create-market/ HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n")
+        for _ in range(20):
+            await peer.send(b"a" * 65536)
+            await asyncio.sleep(0.001)
+        assert (await peer.answer()).status == 400
+        assert await peer.rest() == b""
 
 
 async def test_a_refused_client_that_never_closes_is_cut_off() -> None:

@@ -87,7 +87,8 @@ def reader() -> Reader:
 
 @pytest.fixture
 async def host(reader: Reader) -> AsyncIterator[str]:
-    async with a_server(app=reader) as host:
+    """A server that waits as long as a test for refused clients to read their answers."""
+    async with a_server(LIMITS._replace(linger_s=WITHIN_S), reader) as host:
         yield host
 
 

@@ -28,7 +28,7 @@ from foretell.store.outbox.transactions import SETTLEMENT
 pytestmark = pytest.mark.anyio
 
 CONFIRMED = TradeStatus.CONFIRMED
-TRACED_WITHIN_S = 2.0
+TRACED_WITHIN_S = 5.0
 
 
 async def test_trades_that_are_matched_while_it_runs_settle_and_wake_this_process(

@@ -1,9 +1,11 @@
 """The ends of a serving process and of its settlement process, in either order."""
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Final
 import msgspec
 import pytest
 from tests.app.settlement_process.rig import (
+    LOOK_S,
     SOON_S,
     begin_of,
     follow,
@@ -20,7 +23,7 @@ from tests.app.settlement_process.rig import (
     until,
 )
 from tests.rigs.sandbox import SandboxMarket
-from tests.settlement.rig import SettlementRig, Trader
+from tests.settlement.rig import DATABASE_FILE, SettlementRig, Trader
 from tests.settlement.test_batches import matched
 
 from foretell.domain.exchange.trade import TradeStatus
@@ -31,6 +34,28 @@ PARENT = Path(__file__).with_name("parent.py")
 PARENT_DIES: Final = (("parent", signal.SIGKILL),)
 BOTH_DIE: Final = (("child", signal.SIGKILL), *PARENT_DIES)
 CHILD_FREEZES: Final = (("child", signal.SIGSTOP), *PARENT_DIES)
+
+
+def is_locked(database: Path) -> bool:
+    """Return whether a process writes to a database."""
+    connection = sqlite3.connect(database, timeout=0, isolation_level=None)
+    with contextlib.closing(connection), contextlib.suppress(sqlite3.OperationalError):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+        return False
+    return True
+
+
+async def freeze(pid: int, database: Path) -> None:
+    """Stop a process between its transactions: with the lock of one it would stop everybody else, too."""
+    stat = Path(f"/proc/{pid}/stat")
+    os.kill(pid, signal.SIGSTOP)
+    await until(lambda: ") T " in stat.read_text())
+    while is_locked(database):
+        os.kill(pid, signal.SIGCONT)
+        await asyncio.sleep(LOOK_S)
+        os.kill(pid, signal.SIGSTOP)
+        await until(lambda: ") T " in stat.read_text())
 
 
 async def settle_until(
@@ -47,7 +72,10 @@ async def settle_until(
     pid_by_name = {"parent": parent.pid, "child": int(noted.read_text())}
     await asyncio.sleep(wait_s)
     for name, number in ends:
-        os.kill(pid_by_name[name], number)
+        if number is signal.SIGSTOP:
+            await freeze(pid_by_name[name], rig.folder / DATABASE_FILE)
+        else:
+            os.kill(pid_by_name[name], number)
     await asyncio.wait_for(parent.wait(), SOON_S)
     return pid_by_name["child"]
 

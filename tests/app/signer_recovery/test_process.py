@@ -24,7 +24,7 @@ from foretell.domain.values.signer_recovery import (
     answer_without_signer,
 )
 
-SOON_S = 20.0
+SOON_S = 60.0
 DIGEST = keccak256(b"something to sign")
 SIGNED = DIGEST + sign_digest(DIGEST, a_key("alice"))
 OFF_CURVE = DIGEST + b"\xff" * 32 + b"\x01" * 32 + b"\x1b"

@@ -41,13 +41,19 @@ from foretell.store.database import Database
 from foretell.store.trading.projected import PROJECTED
 
 SEGMENT_BYTES: Final = 256 * 1024
-SOON_S: Final = 60.0
+SOON_S: Final = 180.0
+"""Only against a hang: a process takes long to start on a busy machine, and to write what it lacks."""
 LOOK_S: Final = 0.005
 AT_ONCE: Final = 20
 PEOPLE: Final = ("alice", "bob", "carol")
 BUILDERS: Final = (None, a_code(1), a_code(2))
 QUICK: Final = TablesLimits(
-    send_every_s=0.01, restarts=RestartBackoff(first_s=0.01, most_s=0.05), check_every_s=0.05
+    send_every_s=0.01,
+    restarts=RestartBackoff(first_s=0.01, most_s=0.05),
+    check_every_s=0.05,
+    begins_within_s=SOON_S,
+    hangs_after_s=2 * SOON_S,
+    progress_deadline_s=SOON_S,
 )
 SMALL: Final = QUICK._replace(
     feed=FeedLimits(commands_max=20), commands_per_frame=5, restarts=RestartBackoff(0.3, 0.3)

@@ -168,7 +168,7 @@ async def test_a_process_that_does_not_read_holds_nobody_up(small: TablesRig) ->
 async def test_a_process_that_hangs_is_killed(
     folder: Path, database: Database, empty_database: Path
 ) -> None:
-    limits = QUICK._replace(hangs_after_s=3.0)
+    limits = QUICK._replace(hangs_after_s=10.0)
     async with running(folder, database, empty_database, limits) as rig:
         await rig.open()
         await rig.written()

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.rigs.applications import serving
-from tests.rigs.ports import free_port
 from tests.rigs.scripted_api import DEPLOYMENT, ScriptedApi
 from tests.rigs.values import a_key
 from websockets.asyncio.server import ServerConnection, serve
 
+from foretell.bench.rigs.ports import free_port
 from foretell.bench.rigs.soak import audit
 from foretell.bench.rigs.soak.audit import AcceptedOrder, lost_orders, unsettled_trades
 from foretell.bench.rigs.soak.clients import (

@@ -8,9 +8,9 @@ import pytest
 import sqlalchemy as sa
 from tests.bench.soak.test_soak import CLEAN
 from tests.cli.test_solvency import index
-from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 
+from foretell.bench.rigs.ports import free_port
 from foretell.bench.rigs.soak.messages import SoakOutcome
 from foretell.bench.rigs.soak.verification import with_verification
 from foretell.chain.deploy import store_deployment

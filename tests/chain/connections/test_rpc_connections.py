@@ -50,6 +50,10 @@ def gzipped_in_chunks(body: bytes) -> list[bytes]:
     return pieces(chunked(*parts, headers="content-encoding: gzip\r\n"), 501)
 
 
+SILENT_S: Final = 3.0
+"""The deadline of a node that is silent; another request must be answered within it."""
+SENDING_S: Final = 5.0
+"""The deadline of a node that goes on sending: longer than a busy machine stops a process."""
 HINTS: Final = b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
 
 
@@ -255,7 +259,7 @@ async def test_a_compressed_answer_is_measured_before_it_is_read() -> None:
 
 
 async def test_a_node_that_is_silent_is_given_up_and_its_connection_closed() -> None:
-    async with serving([WAIT], [answer(2)], timeout_s=0.2) as (server, rpc):
+    async with serving([WAIT], [answer(2)], timeout_s=SILENT_S) as (server, rpc):
         with pytest.raises(ChainUnavailable, match="TimeoutError"):
             await rpc.send("eth_x")
         assert await rpc.send("eth_x")
@@ -264,8 +268,8 @@ async def test_a_node_that_is_silent_is_given_up_and_its_connection_closed() -> 
 
 async def test_a_node_that_goes_on_sending_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = pieces(answer(1), 10)
-    async with serving(slow, timeout_s=2) as (server, rpc):
-        server.pause_s = 2.5 / len(slow)
+    async with serving(slow, timeout_s=SENDING_S) as (server, rpc):
+        server.pause_s = 1.4 * SENDING_S / len(slow)
         assert await rpc.send("eth_x")
     monkeypatch.setattr(node_connections, "DEADLINES_PER_ANSWER_MAX", 1)
     async with serving(slow, timeout_s=1) as (server, rpc):
@@ -331,14 +335,15 @@ async def test_more_requests_than_connections_wait_for_one() -> None:
 
 
 async def test_a_request_waits_for_a_connection_until_its_deadline() -> None:
-    slow = [pieces(answer(OWN, "0x" + 50 * "1"), 20)] * CONNECTIONS_MAX
-    async with serving(*slow, timeout_s=0.5) as (server, rpc):
+    slow = [pieces(answer(OWN, "0x" + 2_000 * "1"), 20)] * CONNECTIONS_MAX
+    async with serving(*slow, timeout_s=SENDING_S) as (server, rpc):
         server.pause_s = 0.2
         first = [asyncio.create_task(rpc.send("eth_x")) for _ in slow]
         for _ in slow:
             await server.asked.acquire()
         with pytest.raises(ChainUnavailable, match="ConnectionTimeoutError"):
             await rpc.send("eth_x")
+        server.pause_s = 0.0
         await asyncio.gather(*first)
         assert len(server.requests) == CONNECTIONS_MAX
 

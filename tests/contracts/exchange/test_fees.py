@@ -250,7 +250,8 @@ def test_l6_a_lower_limit_is_in_force_at_once_and_ends_a_rise(charging: World) -
 def test_l6_a_second_announcement_starts_the_delay_again(charging: World) -> None:
     exchange = charging.exchange
     exchange.send("setMaxFeeRateBps", 300, sender=charging.admin)
-    charging.evm.rpc("evm_increaseTime", FEE_RISE_DELAY_S - 10)
+    starts_at = charging.evm.now() + FEE_RISE_DELAY_S
+    charging.evm.rpc("evm_setNextBlockTimestamp", starts_at - 1)
     exchange.send("setMaxFeeRateBps", 400, sender=charging.admin)
     starts_at = charging.evm.now() + FEE_RISE_DELAY_S
     assert exchange.call("nextMaxFeeRateBps") == (400, starts_at)

@@ -163,9 +163,13 @@ def copy_to(folder: Path, database: Path) -> None:
 
 @contextlib.asynccontextmanager
 async def serving(sandbox: Sandbox, folder: Path, database: Path) -> AsyncIterator[CreationRig]:
-    """Yield market creation with new tables; the chain is as before afterwards."""
+    """Yield market creation with new tables; the chain is as before afterwards.
+
+    Blocks are mined on demand: rows have their numbers, and a node that mines by itself mines one more or less.
+    """
     copy_to(folder, database)
     snapshot = await sandbox.rpc.send("evm_snapshot")
+    await sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the protocol's own
     await sandbox.rpc.send("evm_setNextBlockTimestamp", NOW_S)
     await sandbox.mine()
     rig = CreationRig(sandbox, folder)
@@ -173,6 +177,7 @@ async def serving(sandbox: Sandbox, folder: Path, database: Path) -> AsyncIterat
     try:
         yield rig
     finally:
+        await sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
         await rig.stop()
         await take_back(sandbox.rpc, snapshot)
 

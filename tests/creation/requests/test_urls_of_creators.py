@@ -9,8 +9,8 @@ import pytest
 import uvloop
 from tests.creation.rig import CreatorClient
 from tests.rigs.payloads import ABSENT, AWAY, HOME, sports_fields
-from tests.rigs.ports import free_port
 
+from foretell.bench.rigs.ports import free_port
 from foretell.store.creation.markets import load_markets
 
 pytestmark = pytest.mark.anyio

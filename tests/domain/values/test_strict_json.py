@@ -1,5 +1,6 @@
 import contextlib
 import json
+import math
 from typing import Any
 
 import pytest
@@ -50,6 +51,11 @@ def test_valid_json_is_parsed(value: Any) -> None:
         (b'{"\\udfff": 1}', "unpaired surrogate"),
         (b'["\\ud800x\\udc00"]', "unpaired surrogate"),
         (b'{"a": [{"b": "\\ud83d"}]}', "unpaired surrogate"),
+        (b'"\\ud83d\\\\\\ude00"', "unpaired surrogate"),
+        (b'"\\\\\\uD83d"', "unpaired surrogate"),
+        (b"[1, -" + b"1" * DIGITS_MAX + b"]", "a number has more than 32 digits"),
+        (b"[1.5, 1E+0400]", "the number 1E\\+0400 is too large"),
+        (b"1" * 400 + b".5", "too large"),
         (b"[" * (DEPTH_MAX + 1) + b"]" * (DEPTH_MAX + 1), "nested more than 32 deep"),
         (b'{"a":' * 10_000, "nested more than 32 deep"),
         (b'{"a":' * (DEPTH_MAX + 1) + b"1" + b"}" * (DEPTH_MAX + 1), "nested more than 32 deep"),
@@ -82,11 +88,57 @@ def test_ambiguous_json_is_refused(raw: bytes, why: str) -> None:
         (b'["\\"[", "\\\\", "{"]', ['"[', "\\", "{"]),
         (b'"\\ud83d\\ude00"', "\U0001f600"),
         (b"1" * DIGITS_MAX, int("1" * DIGITS_MAX)),
+        (b'"\\\\ud83d"', r"\ud83d"),
+        (b"-" + b"1" * (DIGITS_MAX - 1), int("-" + "1" * (DIGITS_MAX - 1))),
+        (b"[1e-400, 1e99, 0.1]", [0.0, 1e99, 0.1]),
         (b'{"__proto__": 1}', {"__proto__": 1}),
     ],
 )
 def test_unusual_but_unambiguous_json_is_parsed(raw: bytes, value: object) -> None:
     assert parse_json(raw) == (json.loads(raw) if value is None else value)
+
+
+PIECES = st.sampled_from(
+    [
+        rb"\ud83d",
+        rb"\uDE00",
+        rb"\udbff",
+        rb"\uDFFF",
+        rb"\ud7ff",
+        rb"\\",
+        rb"\"",
+        rb"\n",
+        b"u",
+        b"ud83d",
+    ]
+)
+NUMBERS = st.from_regex(
+    r"-?(0|[1-9][0-9]{0,40})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,5})?", fullmatch=True
+)
+
+
+@given(st.lists(PIECES, max_size=8))
+def test_a_string_is_refused_exactly_if_utf_8_cannot_encode_it(pieces: list[bytes]) -> None:
+    raw = b'["' + b"".join(pieces) + b'"]'
+    try:
+        json.loads(raw)[0].encode()
+    except UnicodeEncodeError:
+        with pytest.raises(MalformedBody, match="unpaired surrogate"):
+            parse_json(raw)
+    else:
+        assert parse_json(raw) == json.loads(raw)
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=4))
+def test_a_number_is_refused_exactly_if_it_is_too_long_or_too_large(numbers: list[str]) -> None:
+    raw = f"[{','.join(numbers)}]".encode()
+    are_long = [len(each) > DIGITS_MAX for each in numbers if each.lstrip("-").isdigit()]
+    are_large = [math.isinf(float(each)) for each in numbers if not each.lstrip("-").isdigit()]
+    if any(are_long + are_large):
+        with pytest.raises(MalformedBody, match=r"digits|too large"):
+            parse_json(raw)
+    else:
+        assert parse_json(raw) == json.loads(raw)
 
 
 @pytest.mark.case("F-04")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-from tests.engine.rig import LocalShard, LocalTreasury
+from tests.engine.rig import PATIENT_S, LocalShard, LocalTreasury
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,
@@ -100,7 +100,8 @@ async def place(allocation_client: AllocationClient, engine: Engine, command: Pl
 
 
 def some_allocation_clients(coordinator: AllocationCoordinator) -> dict[str, AllocationClient]:
-    return {name: AllocationClient(name, LocalTreasury(coordinator)) for name in SHARDS}
+    treasury = LocalTreasury(coordinator)
+    return {name: AllocationClient(name, treasury, fund_deadline_s=PATIENT_S) for name in SHARDS}
 
 
 def local(shards: dict[str, Engine]) -> dict[str, LocalShard]:
@@ -130,7 +131,10 @@ async def an_exchange(folder: Path, totals_per_command_max: int = 1_000) -> Asyn
         await engine.start()
     try:
         coordinator = AllocationCoordinator(
-            treasury, local(shards), totals_per_command_max=totals_per_command_max
+            treasury,
+            local(shards),
+            totals_per_command_max=totals_per_command_max,
+            return_deadline_s=PATIENT_S,
         )
         await coordinator.start()
         yield Exchange(folder, treasury, shards, coordinator, some_allocation_clients(coordinator))
@@ -189,7 +193,7 @@ async def test_while_an_allocation_suffices_the_treasury_is_not_asked(tmp_path: 
         await exchange.buy(NORTH, 10)
         treasury = TreasuryEngine(a_journal(tmp_path / "down"), lambda: NOW_MS)
         allocation_clients = some_allocation_clients(
-            AllocationCoordinator(treasury, local(exchange.shards))
+            AllocationCoordinator(treasury, local(exchange.shards), return_deadline_s=PATIENT_S)
         )
         alone = exchange._replace(allocation_clients=allocation_clients)
         await alone.buy(NORTH, 45, salt=2)

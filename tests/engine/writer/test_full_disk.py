@@ -33,6 +33,8 @@ from foretell.journal.port import Capacity
 pytestmark = pytest.mark.anyio
 
 SEGMENT_BYTES = 16 * 1024
+STALLED_S = 2.0
+"""Longer than a busy disk takes for the commands before the one that waits."""
 
 
 class Place:
@@ -201,7 +203,7 @@ async def test_without_capacity_an_order_that_is_sent_again_expires_no_other(pla
 async def test_no_caller_waits_without_end_and_its_command_still_becomes_durable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with a_place(tmp_path, monkeypatch, stalled_after_s=0.05) as place:
+    async with a_place(tmp_path, monkeypatch, stalled_after_s=STALLED_S) as place:
         published: list[CommittedCommand] = []
         place.engine.subscribe(published.append)
         waiting = place.become_full()

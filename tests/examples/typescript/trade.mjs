@@ -5,7 +5,7 @@ import { Trader, get, limitAmounts, unitsText, watchAccount, watchBooks } from "
 import { privateKeyToAccount } from "viem/accounts";
 
 const [, , url, key, wallet, struct, otherKey, yes, no] = process.argv;
-const WITHIN_MS = 90_000;
+const WITHIN_MS = 600_000;
 const PRICE = "0.37";
 const BUILDER = `0x${"ab".repeat(32)}`;
 const options = globalThis.WebSocket === undefined ? { socket: (await import("ws")).WebSocket } : {};

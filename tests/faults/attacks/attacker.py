@@ -52,7 +52,7 @@ CHUNKS: Final = "tiny-chunks"
 UNLIMITED: Final = (f"/relayer/deployed?address=0x{40 * '1'}", "/create-market/")
 """Requests that no rate limit counts by default."""
 PAYLOAD: Final = b'{"markets":[' + b'{"a":1},' * (VALUES_MAX // 4) + b"1]}"
-"""What is nearly as dear to parse as a payload may be."""
+"""As many values as a payload may have, in few bytes: longer ones take more memory and wait for that."""
 TOGETHER_S: Final = 2.0
 """Bodies that are kept back end at the same moments."""
 TINY: Final = b"1\r\nx\r\n" * 10_000

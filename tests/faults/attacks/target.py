@@ -47,7 +47,7 @@ SWEEP_CENTS: Final = 99
 TAIL: Final = 99
 PAUSE_S: Final = 0.02
 """Between two orders: a trader at full speed would meet its own limit of ten minutes."""
-WITHIN_S: Final = 60.0
+WITHIN_S: Final = 300.0
 ORDERS_MIN: Final = 3
 """Which a trader has acknowledged in that time, whatever else happens."""
 WATCHER: Final = Path(__file__).with_name("watcher.py")
@@ -117,7 +117,7 @@ class Target:
         return await self._counted(REFUSED)
 
     async def _counted(self, requests: re.Pattern[str]) -> int:
-        async with httpx.AsyncClient() as http:
+        async with httpx.AsyncClient(timeout=WITHIN_S) as http:
             answer = await http.get(f"http://127.0.0.1:{self.port}/metrics")
         return sum(int(float(count)) for count in requests.findall(answer.text))
 

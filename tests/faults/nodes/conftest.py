@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 from tests.chain.chains import started
-from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 from tests.settlement.rig import DATABASE_FILE
 
+from foretell.bench.rigs.ports import free_port
 from foretell.chain import rpc as rpc_module
 from foretell.chain.devchain import DevChainOptions
 

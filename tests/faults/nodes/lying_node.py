@@ -381,7 +381,7 @@ async def lying(
     other_url: str | None = None,
 ) -> AsyncIterator[LyingNode]:
     """Yield a lying proxy in front of this node, and of that of another chain if there is one."""
-    async with httpx.AsyncClient(trust_env=False, verify=False, timeout=10) as client:
+    async with httpx.AsyncClient(trust_env=False, verify=False, timeout=60) as client:
         node = LyingNode(node_url, client, seed, kinds, rate, other_url)
         server = await asyncio.start_server(node.serve, "127.0.0.1", 0, limit=HEAD_BYTES_MAX)
         async with server:

@@ -33,12 +33,14 @@ from foretell.journal.postgres.rows import Row, are_durable, read_entries
 pytestmark = pytest.mark.anyio
 
 SHARD = ShardNumber(0)
-SHORT_S = 0.4
+SHORT_S = 2.0
 """A lease that ends soon."""
-RENEWED_S = 2.0
+RENEWED_S = 6.0
 """A lease that a busy machine renews in time."""
-LONG_S = 10.0
+LONG_S = 20.0
 """A lease of which the part that its holder does not use is longer than a busy machine takes to notice its end."""
+PATIENCE_S = 60.0
+"""How long it is tried to take a lease: on a busy machine the first try for a short one may fail."""
 HELD_S = 30.0
 RELEASED_WITHIN_S = 20.0
 """Less than a lease that is held lasts."""
@@ -53,7 +55,7 @@ SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = curr
 EMPTY_COMMIT = "SELECT pg_logical_emit_message(true, 'probe', '')"
 SLOW_FUNCTION = """
 CREATE FUNCTION journal.slow() RETURNS trigger LANGUAGE plpgsql
-AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NULL; END $$
+AS $$ BEGIN PERFORM pg_sleep(3); RETURN NULL; END $$
 """
 
 
@@ -145,7 +147,10 @@ def await_no_standby(url: str) -> None:
 
 async def opened(url: str, lease_s: float) -> PostgresJournal:
     return await asyncio.to_thread(
-        open_journal, JournalPlace(url, SHARD, SHARD_COUNT), a_candidate(lease_s), patience_s=10
+        open_journal,
+        JournalPlace(url, SHARD, SHARD_COUNT),
+        a_candidate(lease_s),
+        patience_s=PATIENCE_S,
     )
 
 
@@ -287,7 +292,7 @@ async def test_a_writer_that_lost_the_lease_writes_nothing_more_and_fails_once(
 
 
 async def test_an_idle_holder_notices_that_another_has_the_lease(journal_url: str) -> None:
-    async with writing(PostgresJournals(journal_url, SHORT_S).open("j")) as calls:
+    async with writing(PostgresJournals(journal_url, SHORT_S).open("j", PATIENCE_S)) as calls:
         query(journal_url, TAKEN)
         assert isinstance(await calls.until_failed(), LeaseLost)
     assert len(calls.failures) == 1
@@ -311,7 +316,7 @@ async def test_a_holder_that_is_cut_off_stops_before_its_lease_ends(
 async def test_a_lease_that_was_lost_before_the_start_is_reported_at_the_start(
     journal_url: str,
 ) -> None:
-    journal = PostgresJournals(journal_url, SHORT_S).open("j")
+    journal = PostgresJournals(journal_url, SHORT_S).open("j", PATIENCE_S)
     query(journal_url, TAKEN)
     await asyncio.sleep(SHORT_S)
     async with writing(journal) as calls:
@@ -323,7 +328,7 @@ async def test_a_long_replay_that_blocks_the_loop_keeps_the_lease(journal_url: s
     await written(shards.open("j"), [b"%d" % number for number in range(8)])
     journal = shards.open("j")
     for _ in journal.entries():
-        time.sleep(RENEWED_S / 4)  # noqa: ASYNC251 - that is what a replay does
+        time.sleep(RENEWED_S / 6)  # noqa: ASYNC251 - that is what a replay does
     with pytest.raises(LeaseHeld):
         PostgresJournals(journal_url).open("j")
     async with writing(journal) as calls:

@@ -4,6 +4,7 @@ Each request is made twice, on the same state of the chain and of new tables: as
 each of its objects. The answers and all rows are equal.
 """
 
+import asyncio
 import contextlib
 import json
 import shutil
@@ -23,7 +24,7 @@ from tests.relayer.rig import (
     an_approval,
     an_operator_approval,
 )
-from tests.rigs.chain_snapshots import take_back
+from tests.rigs.chain_snapshots import EMPTY_POOL, take_back
 from tests.rigs.events import SandboxEvent
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 
@@ -39,6 +40,7 @@ from foretell.sdk.wallet_calls import MarketCondition
 pytestmark = pytest.mark.anyio
 
 HELD: Final = 100 * UNIT
+LOOK_S: Final = 0.01
 CHANGES: Final = {str(each): each for each in changes_of(build_app)}
 
 
@@ -193,16 +195,40 @@ def copy_to(folder: Path, database: Path) -> None:
 
 @contextlib.asynccontextmanager
 async def serving(sandbox: Sandbox, folder: Path, database: Path) -> AsyncIterator[RelayerRig]:
-    """Yield a relayer with new tables; the chain is as before afterwards."""
+    """Yield a relayer with new tables; the chain is as before afterwards.
+
+    Blocks are mined on demand: rows have their numbers, and a node that mines by itself mines one more or less.
+    """
     copy_to(folder, database)
     snapshot = await sandbox.rpc.send("evm_snapshot")
     rig = RelayerRig(sandbox, folder)
     await rig.start()
+    await rig.automine(is_on=False)
     try:
         yield rig
     finally:
+        await rig.automine(is_on=True)
         await rig.stop()
         await take_back(sandbox.rpc, snapshot)
+
+
+@contextlib.asynccontextmanager
+async def mining(rig: RelayerRig) -> AsyncIterator[None]:
+    """Mine when a transaction waits, and at no other time, until the end of a block of code."""
+
+    async def mine() -> None:
+        rpc = rig.sandbox.rpc
+        while True:
+            if (await rpc.send("txpool_status"))["pending"] != EMPTY_POOL["pending"]:
+                await rig.sandbox.mine()
+            await asyncio.sleep(LOOK_S)
+
+    task = asyncio.create_task(mine())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def played(
@@ -211,7 +237,7 @@ async def played(
     """Return the answer to a request, which must succeed, and all rows once it is carried out."""
     owner, body = await prepare(rig)
     sent = body if canary is None else planted(body, [change.schema], canary)
-    async with rig.working():
+    async with mining(rig), rig.working():
         answer = await owner.post(change.path, sent)
     assert answer.status_code == 200, answer.text
     assert canary is None or len(json.dumps(sent)) > 2 * len(json.dumps(body))

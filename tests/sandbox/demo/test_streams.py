@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
-from tests.rigs.ports import free_port
 from websockets.asyncio.server import ServerConnection, serve
 
+from foretell.bench.rigs.ports import free_port
 from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
 from foretell.sandbox.demo import streams
 from foretell.sandbox.demo.streams import Frame, MessageStream, subscribed

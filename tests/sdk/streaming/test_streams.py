@@ -6,10 +6,10 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.rigs.ports import free_port
 from tests.sdk.streaming.test_book import TOKEN, a_book, a_change
 from websockets.asyncio.server import ServerConnection, serve
 
+from foretell.bench.rigs.ports import free_port
 from foretell.domain.errors.command import ApiRefused, StreamLost
 from foretell.domain.values.credentials import Credentials
 from foretell.sdk.streaming.streams import (

@@ -228,21 +228,26 @@ async def test_a_rest_that_begins_elsewhere_while_a_read_waits_for_others_ends_t
     await asyncio.wait_for(waiting, 30)
 
 
-async def test_a_rest_ends_and_the_next_read_of_the_client_begins() -> None:
+def test_a_rest_ends_and_the_next_read_of_the_client_begins() -> None:
+    """On a clock that passes only while everything waits: no rest is over too early."""
+    loop = VirtualLoop()
     limits = LIMITS._replace(much_s=0.0, others_s=60.0, per_read=1e6, most_s=0.05)
-    rests = ReadRests(limits)
-    places = ReadPlaces(4, 2, rests=rests)
-    await places.take("other")
-    await places.take("flood")
-    await asyncio.sleep(0.01)
-    places.release("flood")
-    waiting = asyncio.create_task(places.take("flood"))
-    await asyncio.sleep(0)
-    assert not waiting.done(), "it rests, though there are places"
-    await asyncio.wait_for(waiting, 60)
-    second = asyncio.create_task(places.take("flood"))
-    await asyncio.sleep(0)
-    assert not second.done(), "one at a time"
-    places.release("flood")
-    await asyncio.wait_for(second, 60)
-    assert places.waiting == 0
+
+    async def play() -> None:
+        places = ReadPlaces(4, 2, rests=ReadRests(limits, loop.time))
+        await places.take("other")
+        await places.take("flood")
+        await asyncio.sleep(0.01)
+        places.release("flood")
+        waiting = asyncio.create_task(places.take("flood"))
+        await asyncio.sleep(0)
+        assert not waiting.done(), "it rests, though there are places"
+        await asyncio.wait_for(waiting, 60)
+        second = asyncio.create_task(places.take("flood"))
+        await asyncio.sleep(0)
+        assert not second.done(), "one at a time"
+        places.release("flood")
+        await asyncio.wait_for(second, 60)
+        assert places.waiting == 0
+
+    run_virtually(play(), loop)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -161,13 +160,17 @@ async def test_an_older_database_learns_deletions_of_builders_and_read_only_keys
 
 
 @pytest.mark.case("A-11")
-async def test_a_log_whose_thread_is_not_started_refuses_the_revocation_and_logs_none(
+def test_a_log_whose_thread_is_not_started_refuses_the_revocation_and_logs_none(
     revocations: Revocations, tmp_path: Path
 ) -> None:
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    with lack_of_threads(), pytest.raises(StoreUnavailable, match="starts no more threads"):
-        await revocations.record(a_key_of(0), 20)
-    await revocations.record(a_key_of(1), 30)
+    """A loop of its own has no thread yet, and leaves none to other tests."""
+
+    async def record() -> None:
+        with lack_of_threads(), pytest.raises(StoreUnavailable, match="starts no more threads"):
+            await revocations.record(a_key_of(0), 20)
+        await revocations.record(a_key_of(1), 30)
+
+    asyncio.run(record())
     assert [each.key_id for each in RevocationLog(tmp_path).read()] == ["key 1"]
 
 

@@ -37,6 +37,8 @@ async def late(fresh_database: Database, tmp_path: Path) -> AsyncIterator[Tradin
     """An installation on a chain with an older collateral, and a market without any funded trader."""
     deployment = dataclasses.replace(a_deployment(), is_sandbox=False)
     async with a_rig_on(tmp_path / "journal", fresh_database, deployment=deployment) as rig:
+        assert rig.context.wallet_readings is not None
+        rig.context.wallet_readings._wait_s = WAIT_S
         await rig.open("market")
         yield rig
 
@@ -202,12 +204,15 @@ async def test_a_wallet_is_asked_for_while_writes_of_strangers_wait(
     """The request of a key waited among them, gave up, and the wallet had no funds."""
     places = WritePlaces(SQLITE_PLACES, WaitBounds(wait_s=0.05))
     monkeypatch.setattr(late.context.database, "_writes", places)
-    readings = readings_of(late, wait_s=1.0)
+    readings = readings_of(late, WAIT_S)
     async with contextlib.AsyncExitStack() as stack:
         with answering("stranger"):
             await stack.enter_async_context(places.taken())
-        await readings.wait(DAN, "dan", account=DAN)
-    assert await asked(late) == [DAN]
+        waiting = asyncio.create_task(readings.wait(DAN, "dan", account=DAN))
+        asked_for = await asked_when(late, lambda wallets: waiting.done() or bool(wallets))
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert asked_for == [DAN]
 
 
 async def test_a_wallet_that_was_read_before_a_restart_does_not_wait(late: TradingRig) -> None:

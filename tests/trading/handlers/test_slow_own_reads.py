@@ -24,7 +24,7 @@ from foretell.store.tables import (
 
 pytestmark = pytest.mark.anyio
 
-LIMITS = PublicReadLimits(read_s=0.5)
+LIMITS = PublicReadLimits(read_s=0.5, key_s=60.0)
 
 
 @pytest.fixture

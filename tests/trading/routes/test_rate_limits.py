@@ -338,7 +338,9 @@ async def test_an_order_whose_client_has_gone_is_not_placed(
     body = json.dumps(alice.body(a_buy("alice"))).encode()
     async with limited(rig, changed()(POST_order="1/1s"), clock.now_ms) as served:
         await signed(alice, served.http, "POST", path, b"{}")
-        async with httpx.AsyncClient(base_url=served.http.base_url, trust_env=False) as hasty:
+        async with httpx.AsyncClient(
+            base_url=served.http.base_url, trust_env=False, timeout=WITHIN_S
+        ) as hasty:
             placing = asyncio.create_task(signed(alice, hasty, "POST", path, body))
             await until_waiting(served.limiter)
             placing.cancel()

@@ -1,7 +1,8 @@
 """Messages go to the socket together, in order, and a turn writes to some connections only."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -162,13 +163,25 @@ async def test_a_connection_that_is_flushed_before_its_turn_is_queued_once() -> 
     assert len(flush_queue) == 1
 
 
+@contextlib.contextmanager
+def noted_faults() -> Iterator[list[object]]:
+    """Note the faults of the event loop, which other tests share, during a block."""
+    loop, faults = asyncio.get_running_loop(), list[object]()
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, found: faults.append(found))
+    try:
+        yield faults
+    finally:
+        loop.set_exception_handler(before)
+
+
 async def test_a_fault_of_a_connection_leaves_the_others_alone() -> None:
-    flush_queue, flushed, faults = FlushQueue(connections_per_turn=2), list[int](), list[object]()
-    asyncio.get_running_loop().set_exception_handler(lambda _, found: faults.append(found))
-    for name in range(5):
-        flush_queue.add(Sender(name, flushed, is_broken=name == 1))
-    await turns(flush_queue, flushed)
-    flush_queue.add(Sender(5, flushed, is_broken=False))
-    await turns(flush_queue, flushed)
+    flush_queue, flushed = FlushQueue(connections_per_turn=2), list[int]()
+    with noted_faults() as faults:
+        for name in range(5):
+            flush_queue.add(Sender(name, flushed, is_broken=name == 1))
+        await turns(flush_queue, flushed)
+        flush_queue.add(Sender(5, flushed, is_broken=False))
+        await turns(flush_queue, flushed)
     assert flushed == [0, 2, 3, 4, 5]
     assert len(faults) == 1

@@ -3,6 +3,7 @@ import resource
 
 import pytest
 import sqlalchemy as sa
+from structlog.testing import capture_logs
 from tests.rigs.applications import serving
 from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, an_open_market
@@ -13,6 +14,8 @@ from foretell.store.trading.api_keys import revoke_key
 from foretell.trading.streams.hub import CONNECTIONS_MAX
 
 pytestmark = pytest.mark.anyio
+
+FAILED = "step failed and is repeated"
 
 
 async def test_a_full_process_closes_new_connections(rig: TradingRig) -> None:
@@ -75,8 +78,11 @@ async def test_a_revocation_is_found_after_the_storage_failed(
     await rename(rig, "hidden", "api_keys")
     async with serving(rig.app) as host, listening(host, "/ws/user") as listener:
         await listener.log_in(alice)
-        await rename(rig, "api_keys", "hidden")
-        await asyncio.sleep(0.1)
+        with capture_logs() as logs:
+            await rename(rig, "api_keys", "hidden")
+            async with asyncio.timeout(60):
+                while FAILED not in [each["event"] for each in logs]:  # noqa: ASYNC110 - a log
+                    await asyncio.sleep(0.01)
         await rename(rig, "hidden", "api_keys")
         async with context.database.writing() as tx:
             await tx.execute(sa.text("UPDATE api_keys SET status = 'revoked'"))

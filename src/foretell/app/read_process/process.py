@@ -40,7 +40,7 @@ from foretell.store.public_reads.places import PublicReadLimits
 
 NICENESS: Final = 10
 """How much this process yields to others once it has started, by the scale of the system."""
-BEGIN_DEADLINE_S: Final = 10.0
+BEGIN_DEADLINE_S: Final = 60.0
 
 log = structlog.get_logger(__name__)
 

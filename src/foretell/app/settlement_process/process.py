@@ -31,7 +31,7 @@ from foretell.settlement import worker
 from foretell.settlement.metrics import SettlementCounts
 from foretell.store.database import Database
 
-BEGIN_DEADLINE_S: Final = 10.0
+BEGIN_DEADLINE_S: Final = 60.0
 
 
 class SettlementConnection(ServingConnection):

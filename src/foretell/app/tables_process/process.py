@@ -38,7 +38,7 @@ from foretell.runtime.loops import run_together
 from foretell.runtime.worker import Wait, run_watching_worker
 from foretell.store.database import Database
 
-BEGIN_DEADLINE_S: Final = 10.0
+BEGIN_DEADLINE_S: Final = 60.0
 HELD_COMMANDS_MAX: Final = 10_000
 HELD_BYTES_MAX: Final = 16 * 1024 * 1024
 """Commands that wait to be written, and their bytes, above which nothing more is read."""

@@ -24,7 +24,7 @@ from foretell.runtime.threads import let_threads_work
 from foretell.settings import Settings
 from foretell.store.trading.api_keys import record_key
 
-START_DEADLINE_S: Final = 60.0
+START_DEADLINE_S: Final = 300.0
 STOP_DEADLINE_S: Final = 20.0
 
 

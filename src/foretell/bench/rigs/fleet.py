@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 import uvloop
 
 from foretell.app.clock_and_ids import now_ms
-from foretell.app.gateway import bind
 from foretell.bench.rigs.exchange import Exchange
 from foretell.bench.rigs.fleet_tables import fill_tables, own_database, server_pids
 from foretell.bench.rigs.load import make_requests, send_all
+from foretell.bench.rigs.ports import free_port
 from foretell.bench.rigs.quiet_node import quiet_node
 from foretell.bench.rigs.world import World
 from foretell.chain.deploy import store_deployment
@@ -24,7 +24,7 @@ from foretell.domain.errors.command import BenchFailed
 from foretell.domain.values.sharding import shard_of
 from foretell.settings import PREFIX
 
-START_DEADLINE_S: Final = 120.0
+START_DEADLINE_S: Final = 300.0
 STOP_DEADLINE_S: Final = 30.0
 POLL_S: Final = 0.5
 CONNECTIONS: Final = 16
@@ -129,10 +129,3 @@ def _await_orders(
             time.sleep(POLL_S)
         else:
             return
-
-
-def free_port() -> int:
-    """Return a loopback port that nothing listens on now."""
-    with bind("127.0.0.1", 0, "--port") as listener:
-        port: int = listener.getsockname()[1]
-        return port

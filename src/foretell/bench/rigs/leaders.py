@@ -13,7 +13,7 @@ from typing import IO, Final
 from foretell.bench.rigs import leader_process
 from foretell.domain.errors.command import BenchFailed
 
-DEADLINE_S: Final = 30.0
+DEADLINE_S: Final = 300.0
 POLL_S: Final = 0.005
 
 

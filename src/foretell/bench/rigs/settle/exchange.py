@@ -57,9 +57,9 @@ SIZE_UNITS: Final = 1_000_000
 SIZE_UNITS_MIN: Final = 100
 CONFIRMATIONS: Final = 2
 MINED_DEADLINE_S: Final = 300.0
-START_DEADLINE_S: Final = 60.0
+START_DEADLINE_S: Final = 300.0
 POLL_S: Final = 0.002
-PREPARED_S: Final = 20
+PREPARED_S: Final = 60
 """The orders beside settlement suffice for this time."""
 RESTING_TICKS: Final = 1
 RESTING_SALT: Final = 1 << 32

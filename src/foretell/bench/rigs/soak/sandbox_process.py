@@ -14,7 +14,8 @@ from typing import IO, Final
 
 import msgspec
 
-from foretell.bench.rigs.fleet import end_process, free_port
+from foretell.bench.rigs.fleet import end_process
+from foretell.bench.rigs.ports import free_port
 from foretell.bench.rigs.soak.messages import Line, SoakOutcome, SoakPlan, SoakWindow
 from foretell.domain.errors.command import BenchFailed
 from foretell.settings import PREFIX

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from foretell.domain.errors.command import BenchFailed
 
-START_DEADLINE_S: Final = 60.0
+START_DEADLINE_S: Final = 300.0
 STOP_DEADLINE_S: Final = 10.0
 
 

@@ -1,16 +1,18 @@
-"""Ports for what a test starts.
+"""Ports for what a benchmark or a test starts.
 
-The system takes ports of outgoing connections from a range of its own, and other tests run at the same time. So a
-port that is only seen to be free may be taken before the test's process listens on it. Ports here are outside of
+The system takes ports of outgoing connections from a range of its own, and other programs run at the same time. So a
+port that is only seen to be free may be taken before the process listens on it. Ports here are outside of
 that range, and reserved for this process until it ends, by a name that no two sockets of a machine can have.
 """
 
 import errno
-import random
+import os
 import socket
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from foretell.domain.errors.command import BenchFailed
 
 OUTGOING: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 FIRST: Final = 10_000
@@ -20,17 +22,17 @@ TRIES: Final = 1_000
 
 
 def free_port() -> int:
-    """Return a loopback port that nothing listens on, and that no other test gets."""
+    """Return a loopback port that nothing listens on, and that no other test or benchmark gets."""
     end = _end()
     if end is None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             return int(probe.getsockname()[1])
     for _ in range(TRIES):
-        port = random.SystemRandom().randrange(FIRST, end)
+        port = FIRST + int.from_bytes(os.urandom(4)) % (end - FIRST)
         if _may_be_bound(port) and _reserve(port):
             return port
-    raise AssertionError(f"no port from {FIRST} to {end} is free")
+    raise BenchFailed(f"no port from {FIRST} to {end} is free")
 
 
 def is_free(port: int) -> bool:
@@ -68,7 +70,7 @@ def _reserve(port: int) -> bool:
     """Reserve a port by a Unix socket without a file, or return False if a process of this machine has done so."""
     claim = socket.socket(socket.AF_UNIX)
     try:
-        claim.bind(f"\0foretell test port {port}")
+        claim.bind(f"\0foretell port {port}")
     except OSError as error:
         claim.close()
         if error.errno == errno.EADDRINUSE:

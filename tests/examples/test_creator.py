@@ -33,7 +33,7 @@ def echo_and_end(line, **options):
 typer.echo = echo_and_end
 run()
 """
-"""The command, which kills itself with the line: whoever reads the line first kills it later."""
+"""The command, which kills itself with the line: a reader of the line would kill it later."""
 KILLED_AFTER = ("notes:", "is signed and sent", "plan:", "initialize-market-2 is in a block")
 """Words of the line after which the process is killed, one run after the other."""
 MARKETS = ["moneyline-home", "moneyline-draw", "moneyline-away", "total-2-5"]

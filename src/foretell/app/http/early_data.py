@@ -27,7 +27,8 @@ class EarlyData(FlowControl):
         self._held = HeldBytes()
         self._is_wanted = True
         """Whether more is to be read, in a turn if it has to wait for one."""
-        self._awaits_turn = False
+        self.awaits_turn = False
+        """Whether what is kept may not be taken, and nothing is read, until it is the client's turn."""
 
     def __len__(self) -> int:
         """Return how many bytes are kept."""
@@ -49,13 +50,13 @@ class EarlyData(FlowControl):
 
     def await_turn(self, turns: FairTurns, client: str, when_due: Callable[[], None]) -> None:
         """Read nothing until it is the client's turn, and call `when_due` then."""
-        if not (self._awaits_turn or self._transport.is_closing()):
-            self._awaits_turn = True
+        if not (self.awaits_turn or self._transport.is_closing()):
+            self.awaits_turn = True
             super().pause_reading()
             turns.await_turn(client, partial(self._take_turn, when_due))
 
     def _take_turn(self, when_due: Callable[[], None]) -> None:
-        self._awaits_turn = False
+        self.awaits_turn = False
         if not self._transport.is_closing():
             if self._is_wanted:
                 super().resume_reading()
@@ -89,5 +90,5 @@ class EarlyData(FlowControl):
     def resume_reading(self) -> None:
         if not self._kept:
             self._is_wanted = True
-            if not self._awaits_turn:
+            if not self.awaits_turn:
                 super().resume_reading()

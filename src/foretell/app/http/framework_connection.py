@@ -119,6 +119,11 @@ class FrameworkConnection(PlacedConnection):
     def is_read_in_turns(self) -> bool:
         return self._is_refused or self._bodies.arriving is not None
 
+    @property
+    @override
+    def _is_body_kept(self) -> bool:
+        return self.is_read_in_turns and not (self._is_refused or self.cycle.response_complete)
+
     @override
     def _receive(self, data: bytes) -> None:
         if self._is_refused:
@@ -185,6 +190,7 @@ class FrameworkConnection(PlacedConnection):
         self._begin_parsing()
         return self._parse(rest, head)
 
+    @override
     def _keep_early(self, data: bytes) -> None:
         """Keep what arrives until it may be parsed, which takes a hundred times the memory, and read nothing more."""
         assert self.place is not None
@@ -194,9 +200,9 @@ class FrameworkConnection(PlacedConnection):
         except BodiesBusy as refusal:
             self.refuse(refusal)
 
+    @override
     def _take_early(self) -> None:
-        """Go on with what arrived early, if anything did."""
-        if not self._early:
+        if not self._early or self._early.awaits_turn:
             return
         data = self._early.take()
         if not self.transport.is_closing():

@@ -152,21 +152,43 @@ class PlacedConnection(HttpToolsProtocol, ABC):
 
     @override
     def data_received(self, data: bytes) -> None:
-        """Take what arrives. If more of a body is to come, it is read in a turn of the client.
+        """Take what arrives. If it is more of a body, it is read in a turn of the client.
 
-        One read takes all that the system has of a connection, and very many connections may have as much.
+        One read takes all that the system has of a connection, and very many connections may have as much. The last
+        bytes of very many may come at the same moment.
         """
         turns = self._places.read_turns
         are_free, began_s = turns.are_free, turns.now_s()
+        if self._is_body_kept and not are_free:
+            self._keep_early(data)
+            self._await_read_turn()
+            return
+        was_in_turns = self.is_read_in_turns
         self._receive(data)
-        if self.is_read_in_turns:
+        if was_in_turns or self.is_read_in_turns:
             turns.count(turns.now_s() - began_s)
-            if not are_free:
-                self._await_read_turn()
+        if self.is_read_in_turns and not are_free:
+            self._await_read_turn()
 
     def _await_read_turn(self) -> None:
-        self._early.await_turn(self._places.read_turns, self._client(), self._keep_time)
+        self._early.await_turn(self._places.read_turns, self._client(), self._have_read_turn)
         self._keep_time()
+
+    def _have_read_turn(self) -> None:
+        """Go on with what arrived before the turn."""
+        turns = self._places.read_turns
+        began_s = turns.now_s()
+        self._take_early()
+        turns.count(turns.now_s() - began_s)
+        self._keep_time()
+
+    @abstractmethod
+    def _keep_early(self, data: bytes) -> None:
+        """Keep what arrives until it may be parsed, and read nothing more."""
+
+    @abstractmethod
+    def _take_early(self) -> None:
+        """Go on with what arrived early, if anything did and it need not wait for a turn."""
 
     @abstractmethod
     def _receive(self, data: bytes) -> None:
@@ -176,6 +198,11 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     @abstractmethod
     def is_read_in_turns(self) -> bool:
         """Whether what comes next is a part of a body, or is dropped."""
+
+    @property
+    @abstractmethod
+    def _is_body_kept(self) -> bool:
+        """Whether what comes next is a part of a body that an application may receive."""
 
     @abstractmethod
     def _client(self) -> str:

@@ -1,4 +1,4 @@
-"""`foretell index rebuild` as a process that is killed between its steps: readers, its lock, and the next run."""
+"""`foretell index rebuild` as a process that is killed at a named place: readers, its lock, and the next run."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import sqlalchemy as sa
 from tests.rigs.rows import Rows
 from tests.rigs.values import TOKEN, a_word, an_asset
 from tests.store.index.test_rebuild import rows_of_all_generations
@@ -24,21 +23,40 @@ from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind, ActivityRow, record_activities
 from foretell.store.index.positions import PositionRow, record_positions
 from foretell.store.rebuild_lock import rebuild_lock
-from foretell.store.tables import odd_trading_totals, standings, trading_totals
+from foretell.store.tables import odd_trading_totals, standings
 
 pytestmark = pytest.mark.anyio
 
-WALLETS: Final = 300
-TRADES_EACH: Final = 12
+WALLETS: Final = 30
+TRADES_EACH: Final = 3
 AT_S: Final = 1_000_000
 """A time before the beginning of each period, also when the test takes long."""
 WITHIN_S: Final = 120.0
 POLL_S: Final = 0.01
+BEHIND_TOTALS: Final = "refresh_generation"
+"""What is called when the totals of the next generation are written, and nothing is live."""
+WITHIN_SWAP: Final = "forget_cursors"
+"""What is called in the transaction that makes the next generation live."""
+REACHED: Final = "the place is reached"
+UNTIL_PLACE: Final = f"""
+import asyncio, sys
+from foretell.cli.main import run
+from foretell.indexer import rebuild
+
+async def wait_for_ever(*_):
+    print({REACHED!r}, flush=True)
+    await asyncio.Event().wait()
+
+setattr(rebuild, sys.argv.pop(1), wait_for_ever)
+run()
+"""
+"""The command, which waits at a place for ever; its first argument is the name of a function of the rebuild."""
 
 
-async def start(data: Path) -> asyncio.subprocess.Process:
-    """Start the command, which has the environment of the test."""
-    arguments = ("-m", "foretell", "index", "rebuild", "--data", str(data))
+async def start(data: Path, place: str | None = None) -> asyncio.subprocess.Process:
+    """Start the command, which has the environment of the test, and waits at a place if one is given."""
+    program = ("-m", "foretell") if place is None else ("-c", UNTIL_PLACE, place)
+    arguments = (*program, "index", "rebuild", "--data", str(data))
     return await asyncio.create_subprocess_exec(
         sys.executable, *arguments, stdout=asyncio.subprocess.PIPE
     )
@@ -87,14 +105,11 @@ def _a_position(wallet: Address, number: int) -> PositionRow:
     return PositionRow(wallet, token_id, a_word("rain"), *amounts, AT_S, number)
 
 
-async def until_steps_are_done(database: Database) -> None:
-    """Return once a step has written rows of the next generation."""
+async def until_reached(rebuilding: asyncio.subprocess.Process) -> bytes:
+    """Return what the command printed until it waits."""
+    assert rebuilding.stdout is not None
     async with asyncio.timeout(WITHIN_S):
-        while True:
-            async with database.reading() as tx:
-                if await tx.first(sa.select(trading_totals).limit(1)) is not None:
-                    return
-            await asyncio.sleep(POLL_S)
+        return await rebuilding.stdout.readuntil(f"{REACHED}\n".encode())
 
 
 async def until_the_lock_is_free(database: Database) -> None:
@@ -107,20 +122,21 @@ async def until_the_lock_is_free(database: Database) -> None:
             await asyncio.sleep(POLL_S)
 
 
+@pytest.mark.parametrize("place", [BEHIND_TOTALS, WITHIN_SWAP])
 async def test_a_rebuild_that_is_killed_changes_nothing_and_is_completed_by_the_next(
-    stored: Path,
+    stored: Path, place: str
 ) -> None:
     async with Database(settings_of(data=stored).database) as database:
         kept, spoiled = await write_sums(database)
         rows = await rows_of_all_generations(database)
-        killed = await start(stored)
-        await until_steps_are_done(database)
+        killed = await start(stored, place)
+        printed = await until_reached(killed)
         with pytest.raises(RebuildRunning):
             async with rebuild_lock(database):
                 raise AssertionError("both have the lock")
         killed.send_signal(signal.SIGKILL)
-        printed, _ = await killed.communicate()
-        assert killed.returncode == -signal.SIGKILL
+        rest, _ = await killed.communicate()
+        assert (killed.returncode, rest) == (-signal.SIGKILL, b"")
         assert b"swapped" not in printed
         assert await dump_sums(database) == spoiled, "readers have the sums of before, all of them"
         assert await rows_of_all_generations(database) > rows

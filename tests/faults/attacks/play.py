@@ -3,7 +3,7 @@
 A sandbox serves a trader who places and cancels orders over one kept connection, first alone and
 then beside an attacker in a process of its own. Prints both latencies, what the attacker held, and the memory
 of the server; ends with 1 if a figure misses its bar. The latency is judged at full scale only, and only if
-no other program disturbed it.
+no other program disturbed it. An attack whose latency misses is played twice more.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from tests.faults.attacks.attacker import (
     CHUNKS,
@@ -29,21 +29,28 @@ from tests.faults.attacks.attacker import (
     UNREAD_OF_ONE,
     UNREAD_PAGES,
 )
-from tests.faults.attacks.target import Latencies, Target, Watch, a_target
+from tests.faults.attacks.outcome import (
+    CLOSED,
+    HELD,
+    IDLE,
+    MEMORY_RATIO_MAX,
+    READ_BY_NOBODY,
+    SLOW_HEADS,
+    Outcome,
+    head,
+    misses_of,
+    row_of,
+)
+from tests.faults.attacks.target import Target, Watch, a_target
 from tests.faults.attacks.watcher import LOOK_S
 from tests.rigs.installation import Running
 
-from foretell.app.http.write_buffers import BUFFERED_BYTES_BY_CLIENT_MAX
-from foretell.app.read_process.client import DearReadLimits
-from foretell.bench.rigs.machine import DISTURBED_CORES, others_words, usage_with
+from foretell.bench.rigs.machine import usage_with
 
-IDLE: Final = "idle"
-SLOW_HEADS: Final = "slow-heads"
-UPGRADES: Final = "upgrades-with-body"
 CONNECTIONS: Final = {
     IDLE: 10_000,
     SLOW_HEADS: 2_000,
-    UPGRADES: 2_000,
+    "upgrades-with-body": 2_000,
     "bodies": 800,
     "frames": 1,
     "pipelined": 100,
@@ -56,11 +63,6 @@ CONNECTIONS: Final = {
     CHUNKS: 50,
 }
 """Of each attack at scale 1."""
-HELD: Final = frozenset({IDLE, SLOW_HEADS})
-"""Attacks whose connections the server keeps until a deadline."""
-READ_BY_NOBODY: Final = frozenset({SLOW_READERS, UNREAD, UNREAD_OF_ONE, UNREAD_PAGES})
-CLOSED: Final = frozenset({SLOW_READERS, UNREAD, UNREAD_PAGES})
-"""Attacks that at scale 1 have more kept for them than the server keeps of their clients, so that it closes some."""
 MARKETS: Final = 120
 """Besides the sandbox's own, at scale 1; slow readers ask for the books of all."""
 ATTACKER: Final = Path(__file__).with_name("attacker.py")
@@ -74,85 +76,13 @@ HELD_WITHIN_S: Final = 300.0
 ENDS_WITHIN_S: Final = 300.0
 GIVEN_BACK_WITHIN_S: Final = 150.0
 """Until memory is given back: streams are kept for a minute after their end, and a process gives free memory back each minute."""
-MEMORY_RATIO_MAX: Final = 1.2
-"""Of the memory after an attack to that before the first one."""
-GROWTH_BYTES_MAX: Final = {
-    UNREAD: 2 * DearReadLimits().unsent_bytes,
-    UNREAD_OF_ONE: 2 * DearReadLimits().unsent_bytes_per_client,
-    UNREAD_PAGES: 2 * BUFFERED_BYTES_BY_CLIENT_MAX,
-}
-"""By which the memory may grow during these attacks, beyond its bar after them: kept answers, and their handling."""
-P99_RATIO_MAX: Final = 2.0
-P99_FLOOR_MS: Final = 5.0
-"""Added to the bar: below it, the scheduler of the system alone moves the figure."""
+PLAYS_OF_SLOW: Final = 3
+"""Of an attack whose latency misses its bar at first. A disk that stands still for a moment moves a p99, and no other program
+is to blame. It has missed if it does so in most plays, and every other bar counts in each.
+"""
 LOG_LINES_PER_MINUTE_MAX: Final = 60
 """Of all that attacks make the installation print: ten lines a minute of each of a few causes."""
 MINUTE_S: Final = 60.0
-
-
-class Outcome(NamedTuple):
-    """One attack; resident memory is in bytes."""
-
-    way: str
-    connections: int
-    alone: Latencies
-    beside: Latencies
-    held: int
-    """Connections of strangers that the server had accepted and kept at a time, at the most."""
-    unsent_bytes: int
-    refused_reads: int
-    """Lists of trades that were refused, of strangers."""
-    opened: int
-    closed: int
-    before_bytes: int
-    """Before the first attack."""
-    most_bytes: int
-    """While the attack lasted."""
-    after_bytes: int
-    children_before_bytes: int
-    children_after_bytes: int
-    given_back_s: float
-    others_cores: float
-    """Of other programs, at the most, while the trader was alone or beside the attack."""
-
-    @property
-    def is_disturbed(self) -> bool:
-        """Whether the latencies say little."""
-        return self.others_cores > DISTURBED_CORES
-
-    def misses(self, *, is_whole: bool) -> list[str]:
-        """Return the figures that miss their bar, in words; those of a whole attack if it was one."""
-        most_bytes_max = MEMORY_RATIO_MAX * self.before_bytes + GROWTH_BYTES_MAX.get(self.way, 0)
-        p99_max_ms = P99_RATIO_MAX * self.alone.p99_ms + P99_FLOOR_MS
-        bars = {
-            f"memory {self.after_bytes} <= {MEMORY_RATIO_MAX} * {self.before_bytes}": (
-                self.after_bytes <= MEMORY_RATIO_MAX * self.before_bytes
-            ),
-            f"memory of the other processes {self.children_after_bytes}"
-            f" <= {MEMORY_RATIO_MAX} * {self.children_before_bytes}": (
-                self.children_after_bytes <= MEMORY_RATIO_MAX * self.children_before_bytes
-            ),
-            f"memory during it {self.most_bytes} <= {most_bytes_max:.0f}": (
-                self.way not in GROWTH_BYTES_MAX or self.most_bytes <= most_bytes_max
-            ),
-            f"opened {self.opened} >= {self.connections}": self.opened >= self.connections,
-            f"held {self.held} >= {self.connections}": (
-                self.way not in HELD or self.held >= self.connections
-            ),
-            f"unsent bytes {self.unsent_bytes} > 0": (
-                self.way not in READ_BY_NOBODY or self.unsent_bytes > 0
-            ),
-            f"refused reads {self.refused_reads} > 0": (
-                self.way != UNREAD_OF_ONE or self.refused_reads > 0
-            ),
-            f"closed {self.closed} > 0": (
-                not is_whole or self.way not in CLOSED or self.closed > 0
-            ),
-            f"p99 beside it {self.beside.p99_ms:.1f} ms <= {p99_max_ms:.1f} ms": (
-                not is_whole or self.is_disturbed or self.beside.p99_ms <= p99_max_ms
-            ),
-        }
-        return [f"{self.way}: {words}" for words, is_met in bars.items() if not is_met]
 
 
 class Siege:
@@ -211,6 +141,15 @@ class Siege:
             given_back_s=given_back_s,
             others_cores=max(others_cores, others_beside),
         )
+
+    async def plays(self, way: str, scale: float, seconds: float) -> AsyncIterator[Outcome]:
+        """Play an attack, and again if it is whole and its latency misses the bar."""
+        connections = max(1, round(CONNECTIONS[way] * scale))
+        outcome = await self.endure(way, connections, seconds)
+        yield outcome
+        if scale >= 1 and outcome.is_slow:
+            for _ in range(PLAYS_OF_SLOW - 1):
+                yield await self.endure(way, connections, seconds)
 
     async def misses(self) -> list[str]:
         """Return what the attacks left behind and must not, in words."""
@@ -299,62 +238,6 @@ async def _until_one_is_closed(attacker: Process) -> None:
         await asyncio.wait_for(attacker.stdout.readline(), HELD_WITHIN_S)
 
 
-COLUMNS: Final = (
-    "attack",
-    "alone p50 / p99 ms",
-    "beside it",
-    "p99 ratio",
-    "orders",
-    "held",
-    "opened",
-    "closed",
-    "unsent kB",
-    "refused reads",
-    "RSS before MB",
-    "most",
-    "after",
-    "ratio",
-    "others before",
-    "others after",
-    "within s",
-    "others' cores",
-)
-
-
-def row_of(outcome: Outcome) -> str:
-    """Return the figures of an attack as a row, and below it what is not judged."""
-    alone, beside = outcome.alone, outcome.beside
-    cells = (
-        f"{outcome.connections:,} {outcome.way}",
-        f"{alone.p50_ms:.1f} / {alone.p99_ms:.1f}",
-        f"{beside.p50_ms:.1f} / {beside.p99_ms:.1f}",
-        f"{beside.p99_ms / alone.p99_ms:.2f}",
-        beside.orders,
-        outcome.held,
-        outcome.opened,
-        outcome.closed,
-        f"{outcome.unsent_bytes / 1e3:.0f}",
-        outcome.refused_reads,
-        f"{outcome.before_bytes / 1e6:.0f}",
-        f"{outcome.most_bytes / 1e6:.0f}",
-        f"{outcome.after_bytes / 1e6:.0f}",
-        f"{outcome.after_bytes / outcome.before_bytes:.2f}",
-        f"{outcome.children_before_bytes / 1e6:.0f}",
-        f"{outcome.children_after_bytes / 1e6:.0f}",
-        f"{outcome.given_back_s:.1f}",
-        others_words(outcome.others_cores),
-    )
-    row = f"| {' | '.join(map(str, cells))} |\n"
-    if outcome.is_disturbed:
-        row += f"{outcome.way}: disturbed by other programs, so its latency is not judged\n"
-    return row
-
-
-def head() -> str:
-    """Return the head of the rows."""
-    return f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
-
-
 async def main(scale: float, seconds: float, ways: Sequence[str]) -> int:
     """Play the attacks, print a row for each, and return 1 if a figure misses its bar."""
     sys.stdout.write(head())
@@ -366,11 +249,12 @@ async def main(scale: float, seconds: float, ways: Sequence[str]) -> int:
             async with a_target(running, round(MARKETS * scale)) as target:
                 siege = await Siege.begin(target)
                 for way in ways:
-                    connections = max(1, round(CONNECTIONS[way] * scale))
-                    outcome = await siege.endure(way, connections, seconds)
-                    sys.stdout.write(row_of(outcome))
-                    sys.stdout.flush()
-                    misses += outcome.misses(is_whole=scale >= 1)
+                    plays = []
+                    async for outcome in siege.plays(way, scale, seconds):
+                        sys.stdout.write(row_of(outcome))
+                        sys.stdout.flush()
+                        plays.append(outcome)
+                    misses += misses_of(plays, is_whole=scale >= 1)
                 misses += await siege.misses()
         finally:
             running.stop()

@@ -9,6 +9,7 @@ import pytest
 from tests.app.http.test_connection_places import Stream, connect
 from tests.app.http.test_malformed_requests import POST, a_request
 from tests.app.http.test_request_pace import OTHER, connected_from
+from tests.app.http.test_slow_bodies import STRANGERS, budget_used_up
 from tests.app.http.test_stream_pace import StreamServer
 from tests.rigs.clock import CountingLoop
 
@@ -156,6 +157,67 @@ def test_attack_h1_last_bytes_of_many_bodies_are_read_one_in_a_turn_of_the_loop(
     assert reads.by_turn.total() == app.ended_by_turn.total() == CONNECTIONS
     assert max(reads.by_turn.values()) <= 2
     assert max(app.ended_by_turn.values()) <= 2
+
+
+def test_attack_h1_a_body_that_its_application_does_not_read_takes_no_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of its turns kept the same bytes again and asked for the next one, all the time."""
+    may_read, reading = asyncio.Event(), Reading()
+
+    async def read_later(scope: Scope, receive: Receive, send: Send) -> None:
+        await may_read.wait()
+        await reading(scope, receive, send)
+
+    server = StreamServer(app=read_later)
+    reads = Reads(server.loop, monkeypatch)
+    size = 2 * CONNECTION_LIMITS.unread_bytes_max
+
+    async def wait() -> None:
+        streams = [await connect(server.host) for _ in range(3)]
+        for _, writer in streams:
+            writer.write(a_request(POST, b"Content-Length: %d" % size, body=b"x"))
+        await asyncio.sleep(1.0)
+        for _, writer in streams:
+            writer.write(bytes(size - 1))
+        await asyncio.sleep(10.0)
+        assert reads.by_turn.total() <= 3 * len(streams)
+        may_read.set()
+        for stream in streams:
+            await is_answered(stream)
+            stream[1].close()
+
+    server.run(wait)
+    assert reading.read_bytes == 3 * size
+
+
+@pytest.mark.parametrize("proxies", [(), (OTHER,)])
+def test_the_small_end_of_a_body_that_waits_for_its_turn_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, proxies: tuple[str, ...]
+) -> None:
+    """Its request may have a key that is not verified yet, and strangers may hold all the memory that they may."""
+    reading = Reading()
+    server = StreamServer(app=reading, proxies=proxies)
+    Reads(server.loop, monkeypatch)
+    forwarded = [b"X-Forwarded-For: 10.9.9.9"] if proxies else []
+
+    async def end_beside_strangers() -> None:
+        streams = [await connect(server.host) for _ in range(CONNECTIONS)]
+        single = await connected_from(server.host, OTHER)
+        for _, writer in streams:
+            writer.write(a_request(POST, b"Content-Length: 2"))
+        single[1].write(a_request(POST, b"Content-Length: 200", *forwarded))
+        await asyncio.sleep(1.0)
+        with budget_used_up(*(f"203.0.113.{number}" for number in range(STRANGERS))):
+            for _, writer in streams:
+                writer.write(b"xx")
+            single[1].write(bytes(200))
+            for stream in (*streams, single):
+                await is_answered(stream)
+                stream[1].close()
+
+    server.run(end_beside_strangers)
+    assert reading.read_bytes == 2 * CONNECTIONS + 200
 
 
 def test_the_deadline_of_a_body_runs_on_after_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:

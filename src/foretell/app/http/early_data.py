@@ -34,12 +34,12 @@ class EarlyData(FlowControl):
         """Return how many bytes are kept."""
         return len(self._kept)
 
-    def keep(self, data: bytes, client: str, *, is_known: bool) -> None:
-        """Keep data of a client, or refuse it when bodies have all the memory."""
+    def keep(self, data: bytes, client: str, *, is_known: bool, free_bytes: int = 0) -> None:
+        """Keep data of a client, or refuse it when bodies have all the memory; the first bytes may not count."""
         self.pause_reading()
-        if not self._kept:
+        if not self._held.size:
             self._held.begin(client, is_known=is_known)
-        self._held.add(len(data))
+        self._held.add(max(0, len(self._kept) + len(data) - free_bytes - self._held.size))
         self._kept += data
 
     def take(self) -> bytes:

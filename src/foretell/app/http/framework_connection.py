@@ -111,7 +111,6 @@ class FrameworkConnection(PlacedConnection):
     @property
     @override
     def is_idle(self) -> bool:
-        """Whether no request has begun that is not answered."""
         return self._owner.is_idle
 
     @property
@@ -119,10 +118,10 @@ class FrameworkConnection(PlacedConnection):
     def is_read_in_turns(self) -> bool:
         return self._is_refused or self._bodies.arriving is not None
 
-    @property
     @override
-    def _is_body_kept(self) -> bool:
-        return self.is_read_in_turns and not (self._is_refused or self.cycle.response_complete)
+    def _may_end_body(self, data: bytes) -> bool:
+        is_dropped = self._bodies.arriving is None or self.cycle.response_complete
+        return not (self._is_refused or is_dropped) and self._bodies.may_end_with(data)
 
     @override
     def _receive(self, data: bytes) -> None:
@@ -195,7 +194,8 @@ class FrameworkConnection(PlacedConnection):
         """Keep what arrives until it may be parsed, which takes a hundred times the memory, and read nothing more."""
         assert self.place is not None
         try:
-            self._early.keep(data, self._client(), is_known=self.place.has_known_client)
+            is_known, free_bytes = self.place.has_known_client, self._bodies.free_bytes
+            self._early.keep(data, self._client(), is_known=is_known, free_bytes=free_bytes)
             self._keep_time()
         except BodiesBusy as refusal:
             self.refuse(refusal)
@@ -209,8 +209,8 @@ class FrameworkConnection(PlacedConnection):
             if not self.pipeline:
                 self.flow.resume_reading()  # otherwise the end of an answer does it
             self._receive(data)
-            if self._bodies.arriving is not None and not self._is_refused:
-                self._await_read_turn()
+            if self._bodies.arriving is not None and not (self._is_refused or self._early):
+                self._await_read_turn()  # what is kept again waits for its reader, or for a request's turn
 
     def _read_on(self, body: UnreadBody) -> None:
         """Go on when an application has received what had arrived of the body that arrives."""

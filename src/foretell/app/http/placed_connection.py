@@ -152,14 +152,14 @@ class PlacedConnection(HttpToolsProtocol, ABC):
 
     @override
     def data_received(self, data: bytes) -> None:
-        """Take what arrives. If it is more of a body, it is read in a turn of the client.
+        """Take what arrives. If more of a body is to come, it is read in a turn of the client.
 
-        One read takes all that the system has of a connection, and very many connections may have as much. The last
-        bytes of very many may come at the same moment.
+        One read takes all that the system has of a connection, and very many connections may have as much. What may
+        be the end of a body is taken in a turn, too: each end wakes an application, and very many may come at once.
         """
         turns = self._places.read_turns
         are_free, began_s = turns.are_free, turns.now_s()
-        if self._is_body_kept and not are_free:
+        if not are_free and self._may_end_body(data):
             self._keep_early(data)
             self._await_read_turn()
             return
@@ -199,10 +199,9 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     def is_read_in_turns(self) -> bool:
         """Whether what comes next is a part of a body, or is dropped."""
 
-    @property
     @abstractmethod
-    def _is_body_kept(self) -> bool:
-        """Whether what comes next is a part of a body that an application may receive."""
+    def _may_end_body(self, data: bytes) -> bool:
+        """Return whether data may have the end of a body that an application may receive."""
 
     @abstractmethod
     def _client(self) -> str:

@@ -186,6 +186,18 @@ class UnreadBodies:
         sizes = (body.head_bytes for body in islice(self._unanswered, 1, None))
         return sum(sizes) > self._limits.head_bytes_max
 
+    @property
+    def free_bytes(self) -> int:
+        """How many more of the body that arrives wait without counting."""
+        if self.arriving is None or len(self._unanswered) > 1:
+            return 0
+        return max(0, self._limits.unread_free_bytes - self.arriving.size)
+
+    def may_end_with(self, data: bytes) -> bool:
+        """Return whether data may have the end of the body that arrives: one in chunks ends with a line."""
+        left_bytes = self.arriving.left_bytes if self.arriving is not None else 0
+        return left_bytes <= len(data) if left_bytes else data.endswith(b"\n")
+
     def end_part(self) -> bool:
         """Return whether the body that arrives has had its part of this turn of the loop."""
         return self.arriving is not None and self.arriving.end_part()

@@ -213,7 +213,7 @@ async def test_no_caller_waits_without_end_and_its_command_still_becomes_durable
         assert not published
         place.disk.heal()
         await place.until(lambda: len(published) == 1)
-        await place.engine.submit(place.next_order())
+        await place.place_in_time()
         assert place.engine.is_ready
 
 

@@ -176,9 +176,8 @@ def test_a_process_whose_end_cannot_be_watched_is_killed(
                 *PYTHON, "import time; time.sleep(60)", stdin=PIPE, stdout=PIPE, stderr=PIPE
             )
 
-    run(
-        asyncio.sleep(0)
-    )  # the first loop of uvloop in a process opens a pipe for signals that stays
+    # The first loop of uvloop in a process opens a pipe for signals that stays.
+    run(asyncio.sleep(0))
     before = len(list(FILES.iterdir()))
     run(play())
     assert len(list(FILES.iterdir())) == before

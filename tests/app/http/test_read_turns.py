@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -25,6 +24,12 @@ HEAD: Final = a_request(POST, b"Content-Length: %d" % BODY_BYTES, body=b"x" * 10
 LEFT_BYTES: Final = BODY_BYTES - 100
 
 
+async def refuse(send: Send) -> None:
+    headers = [(b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
 class Refusing:
     """An application that refuses every request, and reads nothing of its body."""
 
@@ -34,18 +39,15 @@ class Refusing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope, receive
         self.refused += 1
-        headers = [(b"content-length", b"0")]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
+        await refuse(send)
 
 
 class Reading:
-    """An application that reads the body of every request, and then answers."""
+    """An application that refuses every request when it has read its body."""
 
     def __init__(self) -> None:
         self.read_bytes = 0
         self.ended_by_turn: Counter[int] = Counter()
-        self.turns: Callable[[], int] = lambda: 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope
@@ -54,10 +56,10 @@ class Reading:
             message = await receive()
             self.read_bytes += len(message.get("body", b""))
             is_whole = not message.get("more_body", False)
-        self.ended_by_turn[self.turns()] += 1
-        headers = [(b"content-length", b"0")]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, CountingLoop)
+        self.ended_by_turn[loop.turns] += 1
+        await refuse(send)
 
 
 class Reads:
@@ -130,25 +132,48 @@ def test_attack_h1_a_client_with_one_body_waits_for_one_read_of_another_client(
     server.run(flood)
 
 
+OF_LENGTH: Final = a_request(POST, b"Content-Length: 101", body=b"x" * 100)
+IN_CHUNKS: Final = a_request(
+    POST, b"Transfer-Encoding: chunked", body=b"64\r\n" + b"x" * 100 + b"\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("begin", "rest", "end"),
+    [
+        (OF_LENGTH, b"", b"x"),
+        (OF_LENGTH, b"", b"xGET"),
+        (IN_CHUNKS, b"", b"0\r\n\r\n"),
+        (IN_CHUNKS, b"", b"0\r\n\r\nGET"),
+        (IN_CHUNKS, b"0\r\n", b"\r\nGET"),
+        (IN_CHUNKS, b"0\r\n\r", b"\nGET"),
+    ],
+    ids=[
+        "length",
+        "length and more",
+        "chunks",
+        "chunks and more",
+        "half of a line",
+        "half of its end",
+    ],
+)
 def test_attack_h1_last_bytes_of_many_bodies_are_read_one_in_a_turn_of_the_loop(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, begin: bytes, rest: bytes, end: bytes
 ) -> None:
     """Three hundred bodies that ended at the same moment woke as many applications in one turn, and orders waited."""
     app = Reading()
     server = StreamServer(app=app)
-    app.turns = lambda: server.loop.turns
     reads = Reads(server.loop, monkeypatch)
-    head = a_request(POST, b"Content-Length: 101", body=b"x" * 100)
 
     async def end_together() -> None:
         streams = [await connect(server.host) for _ in range(CONNECTIONS)]
         for _, writer in streams:
-            writer.write(head)
+            writer.write(begin + rest)
         while app.read_bytes < 100 * CONNECTIONS:  # noqa: ASYNC110 - counted in turns of the loop
             await asyncio.sleep(0)
         reads.by_turn.clear()
         for _, writer in streams:
-            writer.write(b"x")
+            writer.write(end)
         for stream in streams:
             await is_answered(stream)
             stream[1].close()

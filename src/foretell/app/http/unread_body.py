@@ -194,9 +194,11 @@ class UnreadBodies:
         return max(0, self._limits.unread_free_bytes - self.arriving.size)
 
     def may_end_with(self, data: bytes) -> bool:
-        """Return whether data may have the end of the body that arrives: one in chunks ends with a line."""
+        """Return whether data may have the end of the body that arrives: of one in chunks, that of an empty line."""
         left_bytes = self.arriving.left_bytes if self.arriving is not None else 0
-        return left_bytes <= len(data) if left_bytes else data.endswith(b"\n")
+        if left_bytes:
+            return left_bytes <= len(data)
+        return END in data or data.startswith((b"\r\n", b"\n"))
 
     def end_part(self) -> bool:
         """Return whether the body that arrives has had its part of this turn of the loop."""

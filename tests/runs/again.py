@@ -8,6 +8,7 @@ import argparse
 import datetime as dt
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -65,8 +66,11 @@ def run_once(paths: Sequence[str], workers: int, report: Path) -> Run:
     """Run the tests below paths, or all; a run that ends without a report has failed as a whole."""
     report.unlink(missing_ok=True)
     options = ["-n", str(workers), "--dist", "loadgroup", "-q", f"--junitxml={report}"]
-    command = [sys.executable, "-m", "pytest", *options, *paths]
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    if paths:  # as arguments, tests of a module would be distributed over all workers, unlike in a whole run
+        options += ["-o", f"testpaths={shlex.join(paths)}"]
+    code = subprocess.run(
+        [sys.executable, "-m", "pytest", *options], cwd=ROOT, check=False
+    ).returncode
     run = read_run(report) if report.exists() else Run(0, ())
     return run if not code or run.failed else Run(run.passed, (f"pytest ended with {code}",))
 
@@ -98,10 +102,20 @@ def known_rows(page: str) -> dict[str, tuple[str, ...]]:
     return {row[0]: row for row in rows}
 
 
+def write_row(page: Path, row: tuple[str, ...]) -> None:
+    """Write a row into a page's block, in place of an earlier one of the same tests."""
+    rows = known_rows(page.read_text()) | {row[0]: row}
+    write_block(page, BLOCK, HEAD, [markdown_table(HEADS, rows.values()), ""])
+
+
 def main(paths: Sequence[str], count: int, processes: int, workers: int, page: Path | None) -> int:
-    """Run tests so often, or until a run fails; print and write the row, and return 1 if a run failed."""
+    """Run tests so often, or until a run fails; print the row, and return 1 if a run failed.
+
+    The row is written after each run, so that it has those before an end of the program.
+    """
     if page is not None:
         check_page(page, BLOCK)
+    tests = ", ".join(f"`{path}`" for path in paths) or WHOLE
     runs: list[Run] = []
     with tempfile.TemporaryDirectory() as folder, busy(processes):
         while len(runs) < count and not any(run.failed for run in runs):
@@ -112,11 +126,9 @@ def main(paths: Sequence[str], count: int, processes: int, workers: int, page: P
             )
             sys.stdout.write(f"Run {len(runs)} of {count}: {words}\n")
             sys.stdout.flush()
-    row = row_of(", ".join(f"`{path}`" for path in paths) or WHOLE, runs, processes)
-    sys.stdout.write(f"{markdown_table(HEADS, [row])}\n")
-    if page is not None:
-        rows = known_rows(page.read_text()) | {row[0]: row}
-        write_block(page, BLOCK, HEAD, [markdown_table(HEADS, rows.values()), ""])
+            if page is not None:
+                write_row(page, row_of(tests, runs, processes))
+    sys.stdout.write(f"{markdown_table(HEADS, [row_of(tests, runs, processes)])}\n")
     return 1 if any(run.failed for run in runs) else 0
 
 

@@ -24,6 +24,22 @@ def test_two() -> None:
     pass
 """
 
+SEES_RUNS_BEFORE = """
+from pathlib import Path
+
+def test_page() -> None:
+    runs = Path(__file__).with_name("runs")
+    before = len(runs.read_text()) if runs.exists() else 0
+    runs.write_text("x" * (before + 1))
+    page = Path({page!r}).read_text()
+    assert (f"| {{before}} |" in page) if before else page.count("|") == 0
+"""
+
+IS_NO_ARGUMENT = """
+def pytest_configure(config) -> None:
+    assert config.args_source.name == "TESTPATHS"
+"""
+
 
 def page_at(folder: Path) -> Path:
     page = folder / "page.md"
@@ -56,6 +72,19 @@ def test_runs_that_all_pass_replace_the_row_of_the_same_tests(tmp_path: Path) ->
     (row,) = known_rows(page.read_text()).values()
     assert row[:5] == (f"`{path}`", "2", "2", "0", "0")
     assert page.read_text().endswith("behind\n")
+
+
+def test_each_run_is_in_the_row_before_the_next_one_begins(tmp_path: Path) -> None:
+    page, path = page_at(tmp_path), tmp_path / "test_page.py"
+    path.write_text(SEES_RUNS_BEFORE.format(page=str(page)))
+    assert main([str(path)], 3, 0, 0, page) == 0
+
+
+def test_tests_are_distributed_over_workers_as_in_a_whole_run(tmp_path: Path) -> None:
+    """The hook of tests/conftest.py leaves a run of arguments to the usual distribution."""
+    (tmp_path / "conftest.py").write_text(IS_NO_ARGUMENT)
+    module_that_fails_after(tmp_path, 1)
+    assert main([str(tmp_path)], 1, 0, 0, None) == 0
 
 
 def test_a_run_without_a_test_has_failed(tmp_path: Path) -> None:

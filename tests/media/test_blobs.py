@@ -7,7 +7,12 @@ from tests.rigs.values import a_key
 from tests.runtime.lack_of_threads import lack_of_threads
 
 from foretell.domain.creation.data_items import DataItem, ItemTag, sign_item
-from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
+from foretell.domain.errors.storage import (
+    BlobDamaged,
+    BlobNotFound,
+    StorageFull,
+    StorageUnavailable,
+)
 from foretell.media.blobs import ITEM_BYTES_MAX, BlobStore
 
 pytestmark = pytest.mark.anyio
@@ -174,3 +179,21 @@ def test_without_a_thread_an_item_is_neither_stored_nor_loaded(blobs: BlobStore)
         assert await blobs.load(item.item_id) == item
 
     asyncio.run(store_and_load())
+
+
+async def test_room_is_refused_when_less_than_the_part_and_the_bytes_is_free(
+    monkeypatch: pytest.MonkeyPatch, blobs: BlobStore
+) -> None:
+    monkeypatch.setattr("foretell.media.blobs.FREE_BYTES_MIN", 2**63)
+    monkeypatch.setattr("foretell.media.blobs.FREE_PART_MIN", 1.0)
+    with pytest.raises(StorageFull):
+        await blobs.check_room()
+
+
+@pytest.mark.parametrize(("bytes_min", "part_min"), [(2**63, 0.0), (0, 1.0)])
+async def test_room_is_there_when_the_part_or_the_bytes_are_free(
+    monkeypatch: pytest.MonkeyPatch, blobs: BlobStore, bytes_min: int, part_min: float
+) -> None:
+    monkeypatch.setattr("foretell.media.blobs.FREE_BYTES_MIN", bytes_min)
+    monkeypatch.setattr("foretell.media.blobs.FREE_PART_MIN", part_min)
+    await blobs.check_room()

@@ -1,6 +1,5 @@
 """`foretell doctor`: checks of the machine, the packages and a running installation."""
 
-import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from importlib.metadata import version
@@ -22,6 +21,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.credentials import L1_MESSAGE
 from foretell.domain.values.eip712 import address_of_key, recover_signer, sign_digest
 from foretell.domain.values.hexadecimal import Address, checksum_address, keccak256
+from foretell.runtime.folders import disk_room
 from foretell.runtime.interpreter import running_interpreter
 from foretell.sandbox.ready import Ready, read_ready
 from foretell.sdk.http import HttpClient
@@ -72,9 +72,7 @@ def _machine(settings: Settings, free_bytes_min: int) -> Iterator[Finding]:
         "contracts from npm",
         lambda: f"{len(npm_artifact(settings.npm_folder, CONDITIONAL_TOKENS).bytecode)} bytes",
     )
-    data = settings.data.absolute()
-    folder = next(folder for folder in (data, *data.parents) if folder.is_dir())
-    free = shutil.disk_usage(folder).free
+    folder, _, free = disk_room(settings.data.absolute())
     yield Finding("disk", free >= free_bytes_min, f"{free // 1024**2} MB free at {folder}")
 
 

@@ -58,6 +58,7 @@ async def accept(context: CreationContext, upload: Upload, source: str) -> Creat
     now_ms = context.now_ms()
     check_envelope(request.challenge, envelope, payload_hash(upload.payload), now_ms)
     bounds = await _admitting_bounds(context, request, uses, len(upload.payload))
+    await context.blobs.check_room()
     payload = parse_payload(upload.payload, context.rules, now_ms)
     _check_signed(payload, request)
     ids = ids_of(context, payload)

@@ -191,6 +191,7 @@ def payload_of(context: CreationContext, request: CreationRequest) -> Payload:
 async def _stored_images(context: CreationContext, request: CreationRequest) -> Mapping[str, str]:
     if request.image_ids:
         return request.image_ids
+    await context.blobs.check_room()  # preparations that were accepted before fill it together
     async with context.database.reading() as tx:
         content_by_field = await load_images(tx, request.request_id)
     image_ids = await store_images(context, content_by_field)

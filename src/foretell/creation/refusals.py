@@ -44,6 +44,7 @@ from foretell.domain.errors.storage import (
     BlobDamaged,
     BlobNotFound,
     ItemTooLarge,
+    StorageFull,
     StorageUnavailable,
 )
 from foretell.edge.documents.errors import PUBLIC_READ, Refusals
@@ -68,6 +69,7 @@ WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     ChainInconsistent: RefusalRow(502, "chain_unavailable"),
     RpcRefused: RefusalRow(502, "chain_unavailable"),
     StorageUnavailable: RefusalRow(502, "storage_unavailable"),
+    StorageFull: RefusalRow(502, "storage_unavailable"),
     ItemTooLarge: RefusalRow(502, "storage_unavailable"),
     BlobDamaged: RefusalRow(502, "storage_unavailable"),
 }
@@ -152,6 +154,7 @@ PREPARE: Final[Refused] = (
     SandboxOnly,
     *CHAIN,
     *STORAGE,
+    StorageFull,
 )
 FINALIZE: Final[Refused] = (
     *PUBLIC_READ,

@@ -27,14 +27,18 @@ from foretell.domain.errors.storage import (
     BlobDamaged,
     BlobNotFound,
     ItemTooLarge,
+    StorageFull,
     StorageUnavailable,
 )
 from foretell.runtime.files import PARTIAL_SUFFIX, write_atomically
-from foretell.runtime.folders import sync_folder
+from foretell.runtime.folders import disk_room, sync_folder
 from foretell.runtime.threads import run_in_thread
 
 UNSENT_PER_READ_MAX: Final = 100
 ITEM_BYTES_MAX: Final = 4 * 1024 * 1024
+FREE_BYTES_MIN: Final = 1024 * 1024 * 1024
+FREE_PART_MIN: Final = 0.05
+"""Of its disk a store leaves this part, or FREE_BYTES_MIN if that is less, to the journal and the database."""
 
 _DIGEST_SUFFIX: Final = ".sha256"
 _SENT_SUFFIX: Final = ".sent"
@@ -62,6 +66,14 @@ class BlobStore:
         except OSError as error:
             raise StorageUnavailable(error.strerror or type(error).__name__) from error
         return item_id
+
+    async def check_room(self) -> None:
+        """Refuse with StorageFull while the disk is nearly full, so that pictures of creators stop no orders.
+
+        It is for items that cost their creators nothing yet: `store` takes others as long as there is any room.
+        """
+        if await run_in_thread(self._is_nearly_full):
+            raise StorageFull
 
     async def load(self, item_id: str) -> DataItem:
         """Return an item, checked against its id and the stored digest of its data."""
@@ -109,6 +121,10 @@ class BlobStore:
     async def postpone(self, item_id: str) -> None:
         """Let an item that cannot be sent wait behind all others."""
         await asyncio.to_thread(self._postpone, item_id)
+
+    def _is_nearly_full(self) -> bool:
+        _, total, free = disk_room(self._folder)
+        return free < min(FREE_BYTES_MIN, total * FREE_PART_MIN)
 
     def _postpone(self, item_id: str) -> None:
         with contextlib.suppress(FileNotFoundError):

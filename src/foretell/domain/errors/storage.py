@@ -258,6 +258,15 @@ class StorageUnavailable(Upstream):
         super().__init__(f"the storage is unavailable: {cause}")
 
 
+class StorageFull(StorageUnavailable):
+    """The disk of the storage is nearly full."""
+
+    definite = True
+
+    def __init__(self) -> None:
+        super().__init__("its disk is nearly full; send this request again later")
+
+
 class ItemTooLarge(StorageUnavailable):
     """An item is larger than the storage takes."""
 

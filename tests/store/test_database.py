@@ -13,7 +13,6 @@ import sqlalchemy as sa
 from tests.rigs.postgres import PostgresServer
 
 from foretell.domain.errors.storage import StoreUnavailable
-from foretell.store import sqlite_transactions
 from foretell.store.database import (
     READER_CACHE_KIB,
     READERS_MAX,
@@ -22,6 +21,7 @@ from foretell.store.database import (
     WRITER_CACHE_KIB,
     Database,
 )
+from foretell.store.sqlite import transactions as sqlite_transactions
 from foretell.store.tables import projections
 
 pytestmark = pytest.mark.anyio

@@ -44,6 +44,7 @@ COLUMNS: Final = {
     "recovery": "memory recovery MB",
     "settlement": "memory settlement MB",
     "reads": "memory reads MB",
+    "sqlite": "memory SQLite of server MB",
     "chain": "memory chain MB",
     "files": "files open",
     "db MB": "files database MB",

@@ -32,8 +32,9 @@ from foretell.store.public_reads.places import (
     in_request,
 )
 from foretell.store.public_reads.rests import ReadRests
-from foretell.store.sqlite_cursor import open_connection
-from foretell.store.sqlite_transactions import BUSY_TIMEOUT_MS, begin_reading, begin_writing
+from foretell.store.sqlite.cursor import open_connection
+from foretell.store.sqlite.memory import measure_sqlite
+from foretell.store.sqlite.transactions import BUSY_TIMEOUT_MS, begin_reading, begin_writing
 from foretell.store.topics import Topics
 from foretell.store.write_places import POSTGRES_PLACES, SQLITE_PLACES, WritePlaces
 
@@ -364,6 +365,7 @@ def _open_engine(
         if connections_max is not None:
             bounds = {"pool_size": connections_max, "max_overflow": 0}
         return with_cheap_pages(create_async_engine(url, pool_pre_ping=True, **bounds))
+    measure_sqlite()
     engine = create_async_engine(
         url,
         pool_size=1 if is_writer else connections_max or READERS_MAX,

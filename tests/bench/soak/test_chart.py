@@ -4,7 +4,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from foretell.bench.rigs.soak.chart import HEIGHT_OF_CHART, PANELS, WIDTH, chart_of_soak
-from foretell.bench.rigs.soak.samples import SERVER_LESS_ORDERS
+from foretell.bench.rigs.soak.samples import SERVER_LESS_KNOWN
 from foretell.bench.rigs.soak.trends import GROWTH_BARS, LEVEL_BARS
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -38,4 +38,4 @@ def test_a_soak_without_samples_has_a_chart_without_points() -> None:
 def test_the_chart_has_every_value_that_is_judged_but_a_derived_one() -> None:
     """Open files were in no panel."""
     judged = {bar.name for bar in (*GROWTH_BARS, *LEVEL_BARS)}
-    assert judged - set(NAMES) == {SERVER_LESS_ORDERS}
+    assert judged - set(NAMES) == {SERVER_LESS_KNOWN}

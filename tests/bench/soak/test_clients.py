@@ -82,11 +82,28 @@ async def test_an_order_that_is_not_found_or_in_another_status_is_lost(
     assert "order open is LIVE, and must be CANCELED" in seen.examples
 
 
-def clients_of(trader: TradingClient, seen: Seen) -> SoakClients:
-    url = trader.http.base_url
-    http = StrictClient(url, seen)
+def clients_of(trader: TradingClient) -> SoakClients:
+    http = trader.http
+    assert isinstance(http, StrictClient)
+    url = http.base_url
     addresses = SandboxAddresses(url, url, url, url, url, 80002, MARKET)
-    return SoakClients(addresses, http, http, http, (trader,))
+    return SoakClients(addresses, http, http, http, (trader,), http)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "known"),
+    [
+        (b"a 1\nforetell_sqlite_memory_bytes 4.5e+06\nb 2\n", 4.5e6),
+        (b"foretell_sqlite_memory_bytes NaN\n", None),
+        (b"foretell_sqlite_memory_bytes_other 1.0\n", None),
+    ],
+)
+async def test_the_memory_of_sqlite_is_that_of_the_servers_metrics(
+    api: ScriptedApi, seen: Seen, metrics: bytes, known: float | None
+) -> None:
+    api.prepare("GET /metrics", metrics)
+    async with a_trader(api, seen) as trader:
+        assert await clients_of(trader).sqlite_bytes() == known
 
 
 async def test_trades_are_looked_up_on_every_page(api: ScriptedApi, seen: Seen) -> None:
@@ -95,7 +112,7 @@ async def test_trades_are_looked_up_on_every_page(api: ScriptedApi, seen: Seen) 
     last = [{"id": "two", "status": "CONFIRMED"}, {"id": "three", "status": "MINED"}]
     api.prepare("GET /data/trades", first, {"data": last, "next_cursor": "LTE="})
     async with a_trader(api, seen) as trader:
-        assert await unsettled_trades(clients_of(trader, seen), seen, 0.0) == 1
+        assert await unsettled_trades(clients_of(trader), seen, 0.0) == 1
     assert seen.faults == 0
 
 
@@ -109,7 +126,7 @@ async def test_a_settlement_that_no_stream_reported_is_a_fault(
         {"data": [{"id": "one", "status": "CONFIRMED"}]} | {"next_cursor": "LTE="},
     )
     async with a_trader(api, seen) as trader:
-        assert await unsettled_trades(clients_of(trader, seen), seen, 0.0) == 0
+        assert await unsettled_trades(clients_of(trader), seen, 0.0) == 0
     assert seen.examples == ["no stream reported that trade one settled"]
 
 

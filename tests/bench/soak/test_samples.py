@@ -13,7 +13,8 @@ from foretell.bench.rigs.soak.samples import (
     ORDER_BYTES,
     ORDER_ID_BYTES,
     SERVER,
-    SERVER_LESS_ORDERS,
+    SERVER_LESS_KNOWN,
+    SQLITE,
     processes,
     sample,
     size_bytes,
@@ -35,11 +36,11 @@ WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, 7, 0)
         (PLACEMENTS_KEPT_MAX, 7, PLACEMENTS_KEPT_MAX, 7),
     ],
 )
-def test_the_memory_of_orders_is_left_out_whole_up_to_a_bound_and_then_their_ids(
+def test_the_memory_of_sqlite_and_of_orders_is_left_out_whole_up_to_a_bound_and_then_their_ids(
     tmp_path: Path, filled: int, orders: int, kept: int, ids: int
 ) -> None:
     """A finding: the ids of fifty orders a second alone were over the bar, though an exchange needs them."""
-    window = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, orders, 0)
+    window = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, orders, 0, sqlite_bytes=5e6)
     # It has the name of a server, and waits.
     script = "import sys; print('up', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", script, "foretell up"]
@@ -49,7 +50,8 @@ def test_the_memory_of_orders_is_left_out_whole_up_to_a_bound_and_then_their_ids
         values = sample(process.pid, tmp_path, window, filled)
         process.communicate()
     left_out = kept * ORDER_BYTES + ids * ORDER_ID_BYTES
-    assert values[SERVER] - values[SERVER_LESS_ORDERS] == pytest.approx(left_out / 1e6)
+    assert values[SQLITE] == 5.0
+    assert values[SERVER] - values[SERVER_LESS_KNOWN] == pytest.approx(5.0 + left_out / 1e6)
     assert values["files open"] >= 3
     assert "reads p50 ms" not in values
     assert values["orders p99 ms"] == 2.0
@@ -82,7 +84,7 @@ def test_a_process_that_ended_has_no_sample(tmp_path: Path) -> None:
         process.wait()
     values = sample(process.pid, tmp_path, WINDOW)
     assert SERVER not in values
-    assert SERVER_LESS_ORDERS not in values
+    assert SERVER_LESS_KNOWN not in values
 
 
 def test_only_processes_of_a_sandbox_are_named() -> None:

@@ -56,6 +56,10 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
     assert all(f"| {bar.name} |" in page for bar in (*GROWTH_BARS, *LEVEL_BARS))
     assert "| lag settlement s | ≤ 30 |" in page
     assert all(f"| memory {name} MB | ≤ 2%/h | - |" not in page for name in PROCESSES)
+    assert re.search(
+        r"^\| memory server less orders and SQLite MB \| ≤ 2%/h \| \d", page, re.MULTILINE
+    )
+    assert re.search(r"^\| memory SQLite of server MB \| ≤ \d+ \| [1-9]", page, re.MULTILINE)
     assert "300 orders to fill what is kept up to a number" in page
     assert page.rstrip().endswith("(soak.svg)")
     chart = (tmp_path / "soak.svg").read_text()

@@ -1,6 +1,6 @@
 """Bounds for transactions that wait for each other on PostgreSQL, such as those of indexing and of a rebuild.
 
-SQLite locks no rows: it has one writer, and `sqlite_transactions` bounds the wait for it.
+SQLite locks no rows: it has one writer, and `sqlite.transactions` bounds the wait for it.
 """
 
 from typing import Final

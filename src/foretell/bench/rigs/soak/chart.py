@@ -12,6 +12,7 @@ PANELS: Final = {
         "memory settlement MB",
         "memory reads MB",
         "memory chain MB",
+        "memory SQLite of server MB",
     ),
     "Files, MB": ("files database MB", "files journal MB", "files chain MB"),
     "Open files and connections": ("files open",),
@@ -24,7 +25,7 @@ PANELS: Final = {
     "Lag: tables (ms)": ("lag tables ms",),
     "Lag: index (blocks), settlement (s)": ("lag index blocks", "lag settlement s"),
 }
-COLORS: Final = ("#4c78a8", "#e45756", "#54a24b", "#b279a2", "#9d755d", "#f58518")
+COLORS: Final = ("#4c78a8", "#e45756", "#54a24b", "#b279a2", "#9d755d", "#f58518", "#72b7b2")
 WIDTH: Final = 760
 LEFT: Final = 60
 PLOT_WIDTH: Final = 490

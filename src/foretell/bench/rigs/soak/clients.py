@@ -6,6 +6,8 @@ does nothing that may be refused.
 
 import asyncio
 import contextlib
+import math
+import re
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -28,6 +30,7 @@ from foretell.sdk.http import HttpClient
 from foretell.sdk.trading import TradingClient, Wallet
 
 SERVER_FAULT: Final = 500
+SQLITE_MEMORY: Final = re.compile(r"^foretell_sqlite_memory_bytes (\S+)$", re.MULTILINE)
 WINDOW_TIMES_MAX: Final = 100_000
 """Latencies that are kept between two windows."""
 
@@ -132,6 +135,8 @@ class SoakClients:
     data: StrictClient
     discovery: StrictClient
     traders: tuple[TradingClient, ...]
+    process: StrictClient
+    """The metrics of the process that serves these APIs."""
 
     @classmethod
     async def open(
@@ -140,9 +145,10 @@ class SoakClients:
         """Return the clients of the sandbox of a data folder; they end with the stack."""
         raw = (folder / "ready.json").read_bytes()
         addresses = msgspec.json.decode(raw, type=SandboxAddresses)
-        trading, data, discovery = [
+        root = str(httpx.URL(addresses.clob).join("/"))
+        trading, data, discovery, process = [
             await stack.enter_async_context(StrictClient(url, seen))
-            for url in (addresses.clob, addresses.data, addresses.discovery)
+            for url in (addresses.clob, addresses.data, addresses.discovery, root)
         ]
         separators = parse_deployment((folder / "deployment.json").read_bytes()).separators()
         accounts = sandbox_accounts(AccountRole.TRADER, addresses.chain_id)
@@ -152,7 +158,13 @@ class SoakClients:
         )
         for trader in traders:
             await trader.create_key()
-        return cls(addresses, trading, data, discovery, traders)
+        return cls(addresses, trading, data, discovery, traders, process)
+
+    async def sqlite_bytes(self) -> float | None:
+        """Return the memory of SQLite in the serving process, None if that does not know it."""
+        found = SQLITE_MEMORY.search(await self.process.get_text("/metrics"))
+        known_bytes = math.nan if found is None else float(found[1])
+        return None if math.isnan(known_bytes) else known_bytes
 
     def subscriptions(self) -> list[tuple[str, Mapping[str, Any]]]:
         """Return the addresses of all streams with their subscriptions: the market, and each trader."""

@@ -202,9 +202,10 @@ class Load:
         seen, trader = self._seen, self._clients.traders[0]
         orders_p50_ms, orders_p99_ms = _percentiles_ms(seen.orders_s)
         reads_p50_ms, reads_p99_ms = _percentiles_ms(seen.reads_s)
-        tables_ms, index_blocks = 0.0, 0.0
+        tables_ms, index_blocks, sqlite_bytes = 0.0, 0.0, None
         try:
             tables_ms = await self._tables_ms()
+            sqlite_bytes = await self._clients.sqlite_bytes()
             head = await wait_for("the chain", self._head, CHAIN_DEADLINE_S)
             balance = await trader.get("/balance-allowance", asset_type="COLLATERAL")
             index_blocks = float(max(head - int(balance["as_of_block"]), 0))
@@ -223,6 +224,7 @@ class Load:
             orders=len(self.accepted),
             faults=seen.faults,
             examples=tuple(seen.new_examples()),
+            sqlite_bytes=sqlite_bytes,
         )
 
     async def _tables_ms(self) -> float:

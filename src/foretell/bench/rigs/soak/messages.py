@@ -45,6 +45,8 @@ class SoakWindow(msgspec.Struct, frozen=True, tag=True):
     """Faults since the load began."""
     examples: tuple[str, ...] = ()
     """Descriptions of those since the window before."""
+    sqlite_bytes: float | None = None
+    """The memory of SQLite in the server, None if that does not know it."""
 
 
 class SoakOutcome(msgspec.Struct, frozen=True, tag=True):

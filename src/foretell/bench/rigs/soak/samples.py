@@ -24,8 +24,10 @@ FILES: Final = {"database": "foretell.db*", "journal": "journal/*", "chain": "ch
 """The files of a data folder, by what they hold."""
 MB: Final = 1e6
 SERVER: Final = "memory server MB"
-SERVER_LESS_ORDERS: Final = "memory server less orders MB"
-"""The memory of the server without that of orders, which grows with them: whole up to a bound, and then their ids."""
+SQLITE: Final = "memory SQLite of server MB"
+"""A part of the memory of the server: pages, which fill the caches of its connections in hours."""
+SERVER_LESS_KNOWN: Final = "memory server less orders and SQLite MB"
+"""The memory of the server without that of SQLite and of orders: whole up to a bound, and then their ids."""
 ORDER_BYTES: Final = 600
 """What a server keeps of an order until newer ones have taken its place, with its ids."""
 ORDER_ID_BYTES: Final = 80
@@ -46,8 +48,11 @@ def sample(pid: int, data: Path, window: SoakWindow, filled: int = 0) -> dict[st
         with contextlib.suppress(OSError):  # it has ended
             values[f"memory {name} MB"] = resident_bytes(one) / MB
             files += len(os.listdir(f"/proc/{one}/fd"))  # noqa: PTH208 - names of a process's files
-    if SERVER in values:
-        values[SERVER_LESS_ORDERS] = values[SERVER] - order_bytes(filled + window.orders) / MB
+    if window.sqlite_bytes is not None:
+        values[SQLITE] = window.sqlite_bytes / MB
+    if SERVER in values and SQLITE in values:
+        of_orders = order_bytes(filled + window.orders) / MB
+        values[SERVER_LESS_KNOWN] = values[SERVER] - values[SQLITE] - of_orders
     values["files open"] = files
     for name, pattern in FILES.items():
         values[f"files {name} MB"] = size_bytes(data, pattern) / MB

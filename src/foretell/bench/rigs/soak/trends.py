@@ -11,6 +11,10 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from foretell.bench.rigs.soak.samples import MB, SERVER_LESS_KNOWN, SQLITE
+from foretell.store.database import READER_CACHE_KIB, READERS_MAX, WRITER_CACHE_KIB
+from foretell.store.public_reads.places import PublicReadLimits
+
 WARM_UP: Final = 0.1
 """The part of a run that is not counted."""
 WARM_UP_S: Final = 480.0
@@ -76,13 +80,17 @@ class JudgedTrend(NamedTuple):
     why: str
 
 
+_CACHES_KIB: Final = WRITER_CACHE_KIB + READER_CACHE_KIB * (
+    READERS_MAX + PublicReadLimits().connections
+)
+SQLITE_MB_MAX: Final = 1.25 * 1024 * _CACHES_KIB / MB
 _HALF_AGAIN: Final = "at this growth a day adds half; what a server keeps has a bound"
 _NO_END: Final = "the time of a request must not depend on the history"
 _DAY_OF_LAG: Final = "at this growth a lag reaches its largest value in a day, or later"
 """So each of these bars is at most a 24th of the one of the largest lag below."""
 
 GROWTH_BARS: Final = (
-    GrowthBar("memory server less orders MB", 0.02, _HALF_AGAIN),
+    GrowthBar(SERVER_LESS_KNOWN, 0.02, _HALF_AGAIN),
     GrowthBar("memory tables MB", 0.02, _HALF_AGAIN),
     GrowthBar("memory recovery MB", 0.02, _HALF_AGAIN),
     GrowthBar("memory settlement MB", 0.02, _HALF_AGAIN),
@@ -95,12 +103,16 @@ GROWTH_BARS: Final = (
     GrowthBar("lag settlement s", 1.0, _DAY_OF_LAG, is_share=False, is_timing=True),
 )
 LEVEL_BARS: Final = (
+    LevelBar(
+        SQLITE, SQLITE_MB_MAX, "the caches of all connections, full, and a quarter for the rest"
+    ),
     LevelBar("lag tables ms", 5_000, "account routes wait so long, then they are refused"),
     LevelBar("lag index blocks", 15, "a balance of the chain counts after a few blocks"),
     LevelBar("lag settlement s", 30, "a trade is mined within a few blocks of a second each"),
 )
 SLOPES_SHOWN: Final = (
     "memory server MB",
+    "memory SQLite of server MB",
     "memory chain MB",
     "files database MB",
     "files journal MB",

@@ -145,7 +145,7 @@ class SoakClients:
         """Return the clients of the sandbox of a data folder; they end with the stack."""
         raw = (folder / "ready.json").read_bytes()
         addresses = msgspec.json.decode(raw, type=SandboxAddresses)
-        root = str(httpx.URL(addresses.clob).join("/"))
+        root = str(httpx.URL(addresses.clob).join("/")).removesuffix("/")
         trading, data, discovery, process = [
             await stack.enter_async_context(StrictClient(url, seen))
             for url in (addresses.clob, addresses.data, addresses.discovery, root)

@@ -83,7 +83,7 @@ class JudgedTrend(NamedTuple):
 _CACHES_KIB: Final = WRITER_CACHE_KIB + READER_CACHE_KIB * (
     READERS_MAX + PublicReadLimits().connections
 )
-SQLITE_MB_MAX: Final = 1.25 * 1024 * _CACHES_KIB / MB
+SQLITE_MB_MAX: Final = round(1.25 * 1024 * _CACHES_KIB / MB)
 _HALF_AGAIN: Final = "at this growth a day adds half; what a server keeps has a bound"
 _NO_END: Final = "the time of a request must not depend on the history"
 _DAY_OF_LAG: Final = "at this growth a lag reaches its largest value in a day, or later"

@@ -72,7 +72,11 @@ class BlobStore:
 
         It is for items that cost their creators nothing yet: `store` takes others as long as there is any room.
         """
-        if await run_in_thread(self._is_nearly_full):
+        try:
+            is_nearly_full = await run_in_thread(self._is_nearly_full)
+        except OSError as error:
+            raise StorageUnavailable(error.strerror or type(error).__name__) from error
+        if is_nearly_full:
             raise StorageFull
 
     async def load(self, item_id: str) -> DataItem:

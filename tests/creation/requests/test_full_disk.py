@@ -46,7 +46,9 @@ async def test_attack_l3_a_preparation_beside_a_nearly_full_disk_waits_and_store
     record = await creator.record(request_id)
     assert record["status"] == "prepare_running"
     (step,) = [each for each in record["steps"] if each["state"] == "waiting"]
-    assert "its disk is nearly full" in step["message"]
+    assert step["message"] == (
+        "the storage is unavailable: its disk is nearly full; it is tried again, and there is nothing to do"
+    )
     leave_free(monkeypatch, 0.0)
     await rig.settle(pause_ms=60_000)
     assert await status_of(creator, request_id) == "prepared"

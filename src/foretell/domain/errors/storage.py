@@ -264,7 +264,7 @@ class StorageFull(StorageUnavailable):
     definite = True
 
     def __init__(self) -> None:
-        super().__init__("its disk is nearly full; send this request again later")
+        super().__init__("its disk is nearly full")
 
 
 class ItemTooLarge(StorageUnavailable):

@@ -1,6 +1,8 @@
 """A client that asks every GET route of every API, and names what exists."""
 
+import asyncio
 from collections.abc import Mapping
+from functools import partial
 
 import httpx
 from litestar import Litestar
@@ -13,6 +15,9 @@ from foretell.relayer import routes as relayer
 from foretell.sandbox.ready import Ready
 from foretell.sdk.trading import TradingClient
 from foretell.trading.routes import app as trading
+
+TRIES_MORE = 20
+RETRY_S = 1.0
 
 BUILD_BY_PREFIX: Mapping[str, BuildApp] = {
     "/clob": trading.build_app,
@@ -59,8 +64,19 @@ class Walker:
     async def ask(
         self, http: httpx.AsyncClient, method: str, prefix: str, path: str
     ) -> httpx.Response:
+        """Return the answer to a request, which is sent again while it is refused as one that cannot be done now.
+
+        On a busy machine a read may take too long, and says so.
+        """
         for name in (*self._parameters, "id", "order_id", "blob_id"):
             path = path.replace(f"{{{name}}}", self._parameters.get(name, "1"))
         headers = self._trader.l2_headers(method, path)
         url = f"{self._base_url}{prefix}{path}"
-        return await http.request(method, url, headers=headers, params=self._parameters)
+        ask = partial(http.request, method, url, headers=headers, params=self._parameters)
+        answer = await ask()
+        for _ in range(TRIES_MORE):
+            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                break
+            await asyncio.sleep(RETRY_S)
+            answer = await ask()
+        return answer

@@ -60,12 +60,6 @@ def _may_be_bound(port: int) -> bool:
     return True
 
 
-@cache
-def _reserved() -> dict[int, socket.socket]:
-    """Return the sockets that reserve ports; they are open until the process ends."""
-    return {}
-
-
 def _reserve(port: int) -> bool:
     """Reserve a port by a Unix socket without a file, or return False if a process of this machine has done so."""
     claim = socket.socket(socket.AF_UNIX)
@@ -76,5 +70,5 @@ def _reserve(port: int) -> bool:
         if error.errno == errno.EADDRINUSE:
             return False
         raise
-    _reserved()[port] = claim
+    claim.detach()  # it is open until the process ends
     return True

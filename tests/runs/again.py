@@ -1,7 +1,8 @@
 """`make again`: runs of the tests in a row beside busy processes, until one fails, to find a test that needs luck.
 
-No test is run a second time within a run. Prints a row for the tests that were run, and writes it into a page:
-`make again RUNS=20 WRITE=PAGE.md`. `ONLY=` names folders and modules, such as those that wait for time or processes.
+No test is run a second time within a run. Prints a row for each folder of the tests that were run, and writes the rows
+into a page: `make again RUNS=20 WRITE=PAGE.md`. A row counts on from the one that the page has, until a test of its
+folder fails. `ONLY=` names folders and modules, such as those that wait for time or processes.
 """
 
 import argparse
@@ -12,28 +13,36 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.fault_parts import read_report
+from tests.fault_parts import Ended, read_report
 
 from foretell.bench.rigs.machine import machine_words
 from foretell.bench.rigs.page import check_page, markdown_table, write_block
 
 ROOT: Final = Path(__file__).parents[2]
 BLOCK: Final = "make again"
-WHOLE: Final = "the whole suite"
+OTHERS: Final = "tests/test_*.py"
+"""The part of the modules that are in no folder of their own."""
+
 HEADS: Final = (
     "tests",
     "runs in a row",
     "tests a run",
     "busy processes beside",
     "failed",
-    "day and machine",
+    "since",
+    "last day and machine",
 )
-HEAD: Final = "How often the tests passed in a row, on this machine, while other processes were busy all the time."
+HEAD: Final = (
+    "How often the tests passed in a row, on such machines, while other processes were busy all the time:"
+    " all runs of `make again` since that day, or since the last one in which a test of the row failed."
+)
+NONE: Final = "0"
 BUSY: Final = """
 import os
 parent = os.getppid()
@@ -43,8 +52,23 @@ while os.getppid() == parent:
 """What a busy process runs: until its parent has ended, however that happened."""
 
 
-class Run(NamedTuple):
-    """One run: how many tests passed, and the names of those that did not."""
+class Plan(NamedTuple):
+    """Which tests are run, below paths or all of a project's; how often, beside how many busy processes."""
+
+    paths: Sequence[str]
+    runs: int
+    processes: int
+    workers: int
+    root: Path = ROOT
+
+    @property
+    def parts(self) -> list[str]:
+        """What has a row of its own: each path, or each folder of tests."""
+        return list(self.paths) or [*folders(self.root), OTHERS]
+
+
+class Outcome(NamedTuple):
+    """What a run says of a part of the tests: how many passed, and the names of those that did not."""
 
     passed: int
     failed: tuple[str, ...]
@@ -62,34 +86,81 @@ def busy(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
             process.wait()
 
 
-def run_once(paths: Sequence[str], workers: int, report: Path) -> Run:
-    """Run the tests below paths, or all; a run that ends without a report has failed as a whole."""
+def folders(root: Path = ROOT) -> list[str]:
+    """Return the folders of a project that have tests."""
+    found = {path.relative_to(root).parts[1] for path in (root / "tests").glob("*/**/test_*.py")}
+    return [f"tests/{name}" for name in sorted(found)]
+
+
+def run_once(plan: Plan, report: Path) -> dict[str, Outcome]:
+    """Run the tests, and return what became of each part.
+
+    All parts of a run that ends without a report have failed, and so has a part without a test.
+    """
     report.unlink(missing_ok=True)
-    options = ["-n", str(workers), "--dist", "loadgroup", "-q", f"--junitxml={report}"]
-    if paths:  # as arguments, tests of a module would be distributed over all workers, unlike in a whole run
-        options += ["-o", f"testpaths={shlex.join(paths)}"]
+    options = ["-n", str(plan.workers), "--dist", "loadgroup", "-q", f"--junitxml={report}"]
+    if plan.paths:  # as arguments, tests of a module would be distributed over all workers, unlike in a whole run
+        options += ["-o", f"testpaths={shlex.join(plan.paths)}"]
     code = subprocess.run(
-        [sys.executable, "-m", "pytest", *options], cwd=ROOT, check=False
+        [sys.executable, "-m", "pytest", *options], cwd=plan.root, check=False
     ).returncode
-    run = read_run(report) if report.exists() else Run(0, ())
-    return run if not code or run.failed else Run(run.passed, (f"pytest ended with {code}",))
+    outcomes = outcomes_of(read_report(report) if report.exists() else (), plan.parts)
+    if code and not any(each.failed for each in outcomes.values()):
+        return {part: Outcome(0, (f"pytest ended with {code}",)) for part in plan.parts}
+    return outcomes
 
 
-def read_run(report: Path) -> Run:
-    """Return the run of a report in JUnit's format; tests are named without their parameters."""
-    ended = read_report(report)
-    failed = {f"{each.module}::{each.name}" for each in ended if not each.has_passed}
-    return Run(sum(each.has_passed for each in ended), tuple(sorted(failed)))
+def outcomes_of(ended: Iterable[Ended], parts: Sequence[str]) -> dict[str, Outcome]:
+    """Return what became of each part; tests are named without their parameters."""
+    passed, failed = Counter[str](), defaultdict[str, set[str]](set)
+    for each in ended:
+        part = part_of(each.module, parts)
+        if each.has_passed:
+            passed[part] += 1
+        else:
+            failed[part].add(f"{each.module}::{each.name}")
+    for part in parts:
+        if not passed[part] and not failed[part]:
+            failed[part].add("no test was run")
+    return {part: Outcome(passed[part], tuple(sorted(failed[part]))) for part in parts}
 
 
-def row_of(tests: str, runs: Sequence[Run], processes: int) -> tuple[str, ...]:
-    """Return the cells of a row: the runs that passed before the first that did not, and what failed in that."""
-    passed = [run for run in runs if not run.failed]
-    failed = [name for run in runs for name in run.failed]
-    fewest = min((run.passed for run in passed), default=0)
-    occasion = f"{dt.datetime.now(dt.UTC):%Y-%m-%d}, {machine_words()}"
-    found = f"**{', '.join(failed)}**" if failed else "0"
-    return (tests, str(len(passed)), f"{fewest:,}", str(processes), found, occasion)
+def part_of(module: str, parts: Sequence[str]) -> str:
+    """Return the part to which a module belongs: the nearest folder, or the module."""
+    nearest = sorted(parts, key=len, reverse=True)
+    return next((part for part in nearest if f"{module}/".startswith(f"{part}/")), OTHERS)
+
+
+def row_of(
+    part: str, outcomes: Sequence[Outcome], processes: int, known: tuple[str, ...] | None = None
+) -> tuple[str, ...]:
+    """Return the cells of a part's row: the runs that passed before the first that did not, and what failed in that.
+
+    Runs of a known row count if all of them passed.
+    """
+    passed = [each for each in outcomes if not each.failed]
+    failed = [name for each in outcomes for name in each.failed]
+    before, day = 0, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}"
+    since = day
+    if known is not None and known[4] == NONE:
+        before, since = int(known[1]), known[5]
+    fewest = min((each.passed for each in passed), default=0)
+    found = f"**{', '.join(failed)}**" if failed else NONE
+    occasion = f"{day}, {machine_words()}"
+    return (
+        words(part),
+        str(before + len(passed)),
+        f"{fewest:,}",
+        str(processes),
+        found,
+        since,
+        occasion,
+    )
+
+
+def words(part: str) -> str:
+    """Return the first cell of a part's row."""
+    return f"`{part}`"
 
 
 def known_rows(page: str) -> dict[str, tuple[str, ...]]:
@@ -102,34 +173,44 @@ def known_rows(page: str) -> dict[str, tuple[str, ...]]:
     return {row[0]: row for row in rows}
 
 
-def write_row(page: Path, row: tuple[str, ...]) -> None:
-    """Write a row into a page's block, in place of an earlier one of the same tests."""
-    rows = known_rows(page.read_text()) | {row[0]: row}
-    write_block(page, BLOCK, HEAD, [markdown_table(HEADS, rows.values()), ""])
+def write_rows(page: Path, rows: Sequence[tuple[str, ...]]) -> None:
+    """Write rows into a page's block, in place of earlier ones of the same tests."""
+    all_rows = known_rows(page.read_text()) | {row[0]: row for row in rows}
+    ordered = [all_rows[name] for name in sorted(all_rows)]
+    write_block(page, BLOCK, HEAD, [markdown_table(HEADS, ordered), ""])
 
 
-def main(paths: Sequence[str], count: int, processes: int, workers: int, page: Path | None) -> int:
-    """Run tests so often, or until a run fails; print the row, and return 1 if a run failed.
+def main(plan: Plan, page: Path | None) -> int:
+    """Run tests so often, or until a run fails; print the rows, and return 1 if a run failed.
 
-    The row is written after each run, so that it has those before an end of the program.
+    The rows are written after each run, so that they have those before an end of the program.
     """
     if page is not None:
         check_page(page, BLOCK)
-    tests = ", ".join(f"`{path}`" for path in paths) or WHOLE
-    runs: list[Run] = []
-    with tempfile.TemporaryDirectory() as folder, busy(processes):
-        while len(runs) < count and not any(run.failed for run in runs):
-            runs.append(run_once(paths, workers, Path(folder) / "report.xml"))
-            last = runs[-1]
-            words = (
-                f"failed: {', '.join(last.failed)}" if last.failed else f"{last.passed:,} passed"
-            )
-            sys.stdout.write(f"Run {len(runs)} of {count}: {words}\n")
-            sys.stdout.flush()
+    known = {} if page is None else known_rows(page.read_text())
+    outcomes: dict[str, list[Outcome]] = {part: [] for part in plan.parts}
+    rows: list[tuple[str, ...]] = []
+    failed: list[str] = []
+    with tempfile.TemporaryDirectory() as folder, busy(plan.processes):
+        for number in range(1, plan.runs + 1):
+            last = run_once(plan, Path(folder) / "report.xml")
+            for part, outcome in last.items():
+                outcomes[part].append(outcome)
+            rows = [
+                row_of(part, found, plan.processes, known.get(words(part)))
+                for part, found in outcomes.items()
+            ]
             if page is not None:
-                write_row(page, row_of(tests, runs, processes))
-    sys.stdout.write(f"{markdown_table(HEADS, [row_of(tests, runs, processes)])}\n")
-    return 1 if any(run.failed for run in runs) else 0
+                write_rows(page, rows)
+            failed = [name for each in last.values() for name in each.failed]
+            passed = sum(each.passed for each in last.values())
+            what = f"failed: {', '.join(failed)}" if failed else f"{passed:,} passed"
+            sys.stdout.write(f"Run {number} of {plan.runs}: {what}\n")
+            sys.stdout.flush()
+            if failed:
+                break
+    sys.stdout.write(f"{markdown_table(HEADS, rows)}\n")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
@@ -137,7 +218,9 @@ if __name__ == "__main__":
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--busy", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=[])
+    parser.add_argument(
+        "--only", type=lambda text: [each.rstrip("/") for each in text.split(",")], default=[]
+    )
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
-    sys.exit(main(given.only, given.runs, given.busy, given.workers, given.write))
+    sys.exit(main(Plan(given.only, given.runs, given.busy, given.workers), given.write))

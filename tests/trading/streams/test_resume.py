@@ -339,6 +339,24 @@ def test_a_message_that_no_stream_holds_takes_no_memory() -> None:
     assert recent.references <= 2 * len(recent) + GONE_MAX + 1
 
 
+def test_of_messages_that_are_gone_the_oldest_leave_no_reference() -> None:
+    """The references of a steady load grew for half an hour, up to the bound."""
+    recent, one, other = RecentMessages(), StreamHistory(), StreamHistory()
+    most = 0
+    for _ in range(3 * STREAM_MESSAGES_MAX):
+        one.append(recent.keep(b"x"))
+        other.append(recent.keep(b"y"))
+        recent.keep(b"z")
+        most = max(most, recent.references)
+    assert most <= 3 * (STREAM_MESSAGES_MAX + 1)
+
+
+def test_a_message_that_is_larger_than_all_room_is_not_kept() -> None:
+    recent = RecentMessages(bytes_max=10)
+    message = recent.keep(b"x" * 11)
+    assert (message.tail, len(recent), recent.bytes_kept, recent.references) == (None, 0, 0, 0)
+
+
 def test_room_is_given_back_once_for_each_message() -> None:
     recent = RecentMessages(messages_max=3, bytes_max=100)
     history = StreamHistory()

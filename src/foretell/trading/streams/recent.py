@@ -51,7 +51,7 @@ class RecentMessages:
         self._messages_max = messages_max
         self._bytes_max = bytes_max
         self._kept: deque[_Kept] = deque()
-        """The oldest first; those that are gone are removed when they are the greater part."""
+        """The oldest first; of those that are gone the oldest are removed at once, others when they are the greater part."""
         self._held = 0
         self._on_gone = self._release
         self.bytes_kept = 0
@@ -74,6 +74,8 @@ class RecentMessages:
         self.bytes_kept += message.size
         while self.bytes_kept > self._bytes_max or self._held > self._messages_max:
             self._drop_oldest()
+        while self._kept and self._kept[0]() is None:
+            self._kept.popleft()
         if len(self._kept) > 2 * self._held + GONE_MAX:
             self._kept = deque(each for each in self._kept if each() is not None)
         return message

@@ -221,6 +221,16 @@ class StreamConnection(WebSocketsSansIOProtocol):
         return self.handshake_complete and self.conn.state is OPEN and not is_ended
 
     @override
+    def shutdown(self) -> None:
+        """Tell the client that the server ends, unless the client has closed the stream before.
+
+        uvicorn tells it then, too, which the library refuses: the server did not end its other connections.
+        """
+        if self.handshake_complete and self.conn.state is not OPEN:
+            self.close_sent = True
+        super().shutdown()
+
+    @override
     def keepalive_timeout(self) -> None:
         """End the connection of a client that answers no ping; it may not take the close frame either."""
         super().keepalive_timeout()

@@ -92,7 +92,7 @@ async def close_and_take_nothing(
 
 @pytest.mark.anyio
 async def test_attack_h2_a_stream_that_its_client_has_closed_lets_the_server_end() -> None:
-    """The server failed where it told such a client that it ends, and told no other."""
+    """The server failed where it sent such a client a close frame, and sent none to others."""
     app = Application()
     app.sends = b"x" * 1_000_000
     async with contextlib.AsyncExitStack() as streams:

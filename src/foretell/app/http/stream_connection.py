@@ -222,9 +222,9 @@ class StreamConnection(WebSocketsSansIOProtocol):
 
     @override
     def shutdown(self) -> None:
-        """Tell the client that the server ends, unless the client has closed the stream before.
+        """Close the stream because the server ends, unless the client has closed it before.
 
-        uvicorn tells it then, too, which the library refuses: the server did not end its other connections.
+        uvicorn sends a close frame then, too, which the library refuses: the server did not end its other connections.
         """
         if self.handshake_complete and self.conn.state is not OPEN:
             self.close_sent = True

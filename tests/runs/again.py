@@ -38,11 +38,12 @@ HEADS: Final = (
     "since",
     "last day and machine",
 )
+RUNS, FAILED, SINCE = (HEADS.index(head) for head in ("runs in a row", "failed", "since"))
 HEAD: Final = (
     "How often the tests passed in a row, on such machines, while other processes were busy all the time:"
     " all runs of `make again` since that day, or since the last one in which a test of the row failed."
 )
-NONE: Final = "0"
+NO_FAILURE: Final = "0"
 BUSY: Final = """
 import os
 parent = os.getppid()
@@ -142,10 +143,10 @@ def row_of(
     failed = [name for each in outcomes for name in each.failed]
     before, day = 0, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}"
     since = day
-    if known is not None and known[4] == NONE:
-        before, since = int(known[1]), known[5]
+    if known is not None and known[FAILED] == NO_FAILURE:
+        before, since = int(known[RUNS]), known[SINCE]
     fewest = min((each.passed for each in passed), default=0)
-    found = f"**{', '.join(failed)}**" if failed else NONE
+    found = f"**{', '.join(failed)}**" if failed else NO_FAILURE
     occasion = f"{day}, {machine_words()}"
     return (
         words(part),

@@ -24,6 +24,7 @@ from tests.runs.again import (
 
 WAIT_MAX_S = 60
 BUSY_TICKS = 20
+PART = "tests/sometimes"
 
 FAILS_AFTER = """
 from pathlib import Path
@@ -58,9 +59,6 @@ def page_at(folder: Path) -> Path:
     page = folder / "page.md"
     page.write_text(f"before\n<!-- {BLOCK}: begin -->\n<!-- {BLOCK}: end -->\nbehind\n")
     return page
-
-
-PART = "tests/sometimes"
 
 
 def project_that_fails_after(root: Path, count: int) -> Path:

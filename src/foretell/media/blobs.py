@@ -64,7 +64,7 @@ class BlobStore:
         try:
             await run_in_thread(self._write, item, item_id)
         except OSError as error:
-            raise StorageUnavailable(error.strerror or type(error).__name__) from error
+            raise _unavailable(error) from error
         return item_id
 
     async def check_room(self) -> None:
@@ -75,7 +75,7 @@ class BlobStore:
         try:
             is_nearly_full = await run_in_thread(self._is_nearly_full)
         except OSError as error:
-            raise StorageUnavailable(error.strerror or type(error).__name__) from error
+            raise _unavailable(error) from error
         if is_nearly_full:
             raise StorageFull
 
@@ -88,7 +88,7 @@ class BlobStore:
         except FileNotFoundError as error:
             raise BlobNotFound(item_id) from error
         except OSError as error:
-            raise StorageUnavailable(error.strerror or type(error).__name__) from error
+            raise _unavailable(error) from error
         except MalformedBody as error:
             raise BlobDamaged(item_id) from error
 
@@ -114,7 +114,7 @@ class BlobStore:
         try:
             return await run_in_thread(self._read_id, name)
         except OSError as error:
-            raise StorageUnavailable(f"{name}: {error.strerror or type(error).__name__}") from error
+            raise _unavailable(error, f"{name}: ") from error
         except MalformedBody as error:
             raise BlobDamaged(name) from error
 
@@ -195,6 +195,11 @@ class BlobStore:
         """Return the path of an item: a hash of its id, since file systems may ignore case."""
         digest = hashlib.sha256(item_id.encode()).hexdigest()
         return self._folder / digest[:2] / digest
+
+
+def _unavailable(error: OSError, of: str = "") -> StorageUnavailable:
+    """Return what a failure of the disk is for those who store or read an item."""
+    return StorageUnavailable(of + (error.strerror or type(error).__name__))
 
 
 def _take(names: Iterator[str]) -> list[str]:

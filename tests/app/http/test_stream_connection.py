@@ -33,7 +33,7 @@ HANDSHAKE = (
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
 MASK = b"\x00\x00\x00\x00"
-TEXT, PING = 0x81, 0x89
+TEXT, CLOSE, PING = 0x81, 0x88, 0x89
 
 
 def a_frame(payload: bytes, kind: int = TEXT) -> bytes:
@@ -125,6 +125,15 @@ async def answered(place: str) -> bytes:
     async with a_stream(place, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") as (r, _):
         async with asyncio.timeout(WITHIN_S):
             return await r.read()
+
+
+async def take_nothing(reader: asyncio.StreamReader, app: Application) -> None:
+    """Take nothing more of what the application sends, until the server waits for that."""
+    await reader.readuntil(b"\r\n\r\n")
+    reader._transport.pause_reading()  # type: ignore[attr-defined]  # not public
+    async with asyncio.timeout(WITHIN_S):
+        while app.sink.is_ready:  # noqa: ASYNC110 - no event to wait for
+            await asyncio.sleep(0)
 
 
 class Taken:
@@ -292,12 +301,7 @@ async def test_sending_waits_for_a_client_that_takes_nothing_and_then_cuts_it_of
     limits = ConnectionLimits(stream=StreamLimits(closing_s=0.1))
     places = ConnectionPlaces()
     async with serving(app, limits=limits, places=places) as host, a_stream(host) as (reader, _):
-        await reader.readuntil(b"\r\n\r\n")
-        transport: asyncio.Transport = reader._transport  # type: ignore[attr-defined]  # not public
-        transport.pause_reading()
-        async with asyncio.timeout(WITHIN_S):
-            while app.sink.is_ready:  # noqa: ASYNC110 - no event to wait for
-                await asyncio.sleep(0)
+        await take_nothing(reader, app)
         for _ in range(10_000):
             await asyncio.sleep(0)
         assert app.sent <= BUFFERED_BY_SOCKETS_MAX
@@ -305,7 +309,7 @@ async def test_sending_waits_for_a_client_that_takes_nothing_and_then_cuts_it_of
         async with asyncio.timeout(WITHIN_S):
             while places.taken:  # noqa: ASYNC110 - the server notifies no one
                 await asyncio.sleep(0.01)
-        transport.resume_reading()
+        reader._transport.resume_reading()  # type: ignore[attr-defined]  # not public
         assert await is_ended(reader)
 
 

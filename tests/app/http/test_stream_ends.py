@@ -1,4 +1,4 @@
-"""A stream that its application closes ends in time, whatever its client and the application do."""
+"""A stream that is closed ends in time, whatever its client and the application do, and lets its server end."""
 
 import asyncio
 import contextlib
@@ -10,12 +10,14 @@ import uvloop
 from tests.app.http.test_connection_places import connect
 from tests.app.http.test_request_pace import close
 from tests.app.http.test_stream_connection import (
+    CLOSE,
     WITHIN_S,
     Application,
     a_frame,
     a_stream,
     flood,
     is_ended,
+    take_nothing,
 )
 from tests.app.http.test_stream_pace import StreamServer
 from tests.rigs.applications import serving
@@ -26,7 +28,6 @@ from foretell.app.http.stream_connection import StreamConnection
 from foretell.edge.codec import SINK
 from foretell.edge.telemetry import Receive, Scope, Send
 
-CLOSE: Final = 0x88
 UVICORN_CLOSES_AFTER_S: Final = 1_000.0
 """By a timer of its own, which is not tested here."""
 
@@ -73,23 +74,6 @@ def test_a_policy_close_ends_the_connection_of_a_client_that_goes_on_sending(
     assert app.messages == 3
 
 
-async def close_and_take_nothing(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, app: Application
-) -> None:
-    """Close a stream as its client, which takes nothing more: what was sent to it still waits."""
-    await reader.readuntil(b"\r\n\r\n")
-    reader._transport.pause_reading()  # type: ignore[attr-defined]  # not public
-    stream = app.sink
-    assert isinstance(stream, StreamConnection)
-    async with asyncio.timeout(WITHIN_S):
-        while stream.is_ready:  # noqa: ASYNC110 - no event to wait for
-            await asyncio.sleep(0)
-        writer.write(a_frame(struct.pack("!H", 1000), CLOSE))
-        while stream.conn.state is OPEN:  # noqa: ASYNC110 - no event to wait for
-            await asyncio.sleep(0)
-    assert not stream.close_sent
-
-
 @pytest.mark.anyio
 async def test_attack_h2_a_stream_that_its_client_has_closed_lets_the_server_end() -> None:
     """The server failed where it sent such a client a close frame, and sent none to others."""
@@ -97,8 +81,14 @@ async def test_attack_h2_a_stream_that_its_client_has_closed_lets_the_server_end
     app.sends = b"x" * 1_000_000
     async with contextlib.AsyncExitStack() as streams:
         async with serving(app) as host:
-            closed = await streams.enter_async_context(a_stream(host))
-            await close_and_take_nothing(*closed, app)
+            reader, writer = await streams.enter_async_context(a_stream(host))
+            await take_nothing(reader, app)
+            closing = app.sink
+            assert isinstance(closing, StreamConnection)
+            writer.write(a_frame(struct.pack("!H", 1000), CLOSE))
+            async with asyncio.timeout(WITHIN_S):
+                while closing.conn.state is OPEN:  # noqa: ASYNC110 - no event to wait for
+                    await asyncio.sleep(0)
             app.sends = b""
             reader, _ = await streams.enter_async_context(a_stream(host))
             await reader.readuntil(b"\r\n\r\n")

@@ -340,7 +340,7 @@ def test_a_message_that_no_stream_holds_takes_no_memory() -> None:
 
 
 def test_of_messages_that_are_gone_the_oldest_leave_no_reference() -> None:
-    """The references of a steady load grew for half an hour, up to the bound."""
+    """A finding: those of a steady load grew up to the bound, which a soak took for a growth of the server."""
     recent, one, other = RecentMessages(), StreamHistory(), StreamHistory()
     most = 0
     for _ in range(3 * STREAM_MESSAGES_MAX):

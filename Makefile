@@ -30,8 +30,8 @@ up: run  ## start the sandbox: chain, contracts, every API, a first market
 test: dev browser  ## run the tests
 	$(BIN)/pytest $(BESIDE)
 
-again: dev browser  ## run the tests RUNS=20 times in a row beside busy processes: ONLY=tests/app,tests/runtime; WRITE=FILE.md
-	$(BIN)/python tests/run.py runs.again --runs $(RUNS) --workers $(WORKERS) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write $(WRITE))
+again: dev browser  ## run the tests RUNS=20 times in a row beside BUSY=2 busy processes: ONLY=tests/app,tests/runtime; WRITE=FILE.md
+	$(BIN)/python tests/run.py runs.again --runs $(RUNS) --workers $(WORKERS) $(if $(BUSY),--busy $(BUSY)) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write $(WRITE))
 
 browser:
 	@sh tests/e2e/install_chromium.sh

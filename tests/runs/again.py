@@ -38,7 +38,9 @@ HEADS: Final = (
     "since",
     "last day and machine",
 )
-RUNS, FAILED, SINCE = (HEADS.index(head) for head in ("runs in a row", "failed", "since"))
+RUNS, BESIDE, FAILED, SINCE = (
+    HEADS.index(head) for head in ("runs in a row", "busy processes beside", "failed", "since")
+)
 HEAD: Final = (
     "How often the tests passed in a row, on such machines, while other processes were busy all the time:"
     " all runs of `make again` since that day, or since the last one in which a test of the row failed."
@@ -137,7 +139,7 @@ def row_of(
 ) -> tuple[str, ...]:
     """Return the cells of a part's row: the runs that passed before the first that did not, and what failed in that.
 
-    Runs of a known row count if all of them passed.
+    Runs of a known row count if all of them passed, with the fewest processes beside any of them.
     """
     passed = [each for each in outcomes if not each.failed]
     failed = [name for each in outcomes for name in each.failed]
@@ -145,6 +147,7 @@ def row_of(
     since = day
     if known is not None and known[FAILED] == NO_FAILURE:
         before, since = int(known[RUNS]), known[SINCE]
+        processes = min(processes, int(known[BESIDE]))
     fewest = min((each.passed for each in passed), default=0)
     found = f"**{', '.join(failed)}**" if failed else NO_FAILURE
     occasion = f"{day}, {machine_words()}"

@@ -155,6 +155,12 @@ def test_each_folder_has_a_row_and_only_that_of_a_failed_test_says_so(tmp_path: 
     assert rows[f"`{OTHERS}`"][1:5] == ("2", "1", "0", "0")
 
 
+def test_a_row_says_the_fewest_processes_beside_any_run() -> None:
+    known = row_of(PART, [Outcome(7, ())], 2)
+    assert row_of(PART, [Outcome(7, ())], 16, known)[1:5] == ("2", "7", "2", "0")
+    assert row_of(PART, [Outcome(7, ())], 1, known)[3] == "1"
+
+
 def test_a_test_belongs_to_the_nearest_folder() -> None:
     ended = [
         Ended("tests/app/http/test_a.py", "test_1", has_passed=True, played=1),

@@ -19,14 +19,13 @@ from tests.indexer.chain_script import (
 from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_word
 
 from foretell.domain.contracts.logs import OrderFilledLog, PositionsMerged, PositionSplit
-from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import NO_POSITION, Payout, Position, TradePrice
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 from foretell.domain.values.tokens import collection_id, token_id
 from foretell.indexer.contracts import IndexedContracts
-from foretell.indexer.state import UNLIMITED_UNITS
+from foretell.indexer.state import NO_MOVE, UNLIMITED_UNITS
 from foretell.store.index.activities import ActivityKind
 
 
@@ -285,10 +284,14 @@ def test_a_split_inside_a_split_explains_its_own_tokens(script: ChainScript) -> 
     ]
 
 
-def test_a_split_without_minted_tokens_is_refused_as_inconsistent(script: ChainScript) -> None:
+def test_attack_m1_a_split_whose_tokens_did_not_move_is_counted_and_stops_nothing(
+    script: ChainScript,
+) -> None:
     script.log_split(ANN, 10)
-    with pytest.raises(ChainInconsistent):
-        ScriptResult(script)
+    script.split(BOB, 10)
+    read = ScriptResult(script)
+    assert read.state.ignored == {NO_MOVE: 2}
+    assert read.position(BOB, YES).size_units == 10
 
 
 def test_a_split_of_zero_units_is_no_act(script: ChainScript) -> None:

@@ -6,6 +6,8 @@ of their sets is released. It is locked again for the question that resolves to 
 its Yes tokens are paid.
 """
 
+from typing import Final
+
 from foretell.domain.contracts.logs import (
     AnswerDisputed,
     AnswerProposed,
@@ -19,7 +21,6 @@ from foretell.domain.contracts.logs import (
     TokensTransferred,
 )
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN, QUESTIONS_EVER_MAX, question_id
-from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import (
     Change,
@@ -34,11 +35,13 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.tokens import TokenPair, condition_id
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.row_buffer import RowBuffer
-from foretell.indexer.state import IndexState
-from foretell.indexer.token_movements import TxMovements
+from foretell.indexer.state import NO_MOVE, IndexState
+from foretell.indexer.token_movements import Mover, TxMovements
 from foretell.store.index.activities import ActivityKind
 
 EventSetsLog = EventSetsSplit | EventSetsMerged | EventPayoutRedeemed
+
+_ADAPTER: Final = Mover.NEG_RISK_ADAPTER
 
 
 class NegRiskReader:
@@ -55,13 +58,17 @@ class NegRiskReader:
         self._state = state
         self._rows = rows
         self._movements = movements
+        self._split_for_conversion: list[Bytes32] = []
 
     def add_unattributed(self, log: TokensTransferred, token: AssetId, units: int) -> None:
         """Add a move by the adapter; the adapter's own log explains it later."""
-        self._movements.add_unattributed((log.sender, token), units, is_in=False)
-        self._movements.add_unattributed((log.receiver, token), units, is_in=True)
+        self._movements.add_unattributed((log.sender, token), units, _ADAPTER, is_in=False)
+        self._movements.add_unattributed((log.receiver, token), units, _ADAPTER, is_in=True)
         if log.receiver == NO_TOKEN_BURN:
-            self._state.lock(self._state.outcome_by_token[token].condition_id, -units)
+            condition = self._state.outcome_by_token[token].condition_id
+            self._state.lock(condition, -units)
+            if log.sender == self._contracts.neg_risk_adapter:
+                self._split_for_conversion.append(condition)
 
     def lock_converted(self, log: ConditionResolved, payout: Payout) -> None:
         """Lock again what conversions released, for a question that resolves to Yes."""
@@ -102,7 +109,7 @@ class NegRiskReader:
             return
         for token, is_yes in ((pair.yes, True), (pair.no, False)):
             change = split(units, is_yes=is_yes) if is_split else merge(units, is_yes=is_yes)
-            self._explain(place, (log.holder, AssetId(str(token))), change, is_in=is_split)
+            self._explain((log.holder, AssetId(str(token))), change, is_in=is_split)
         kind = ActivityKind.SPLIT if is_split else ActivityKind.MERGE
         self._rows.add_set_activity(place, log.holder, kind, log.condition_id, (units, units))
 
@@ -116,7 +123,7 @@ class NegRiskReader:
         ):
             if units:
                 holding = log.holder, AssetId(str(token))
-                self._explain(place, holding, redemption(units, paid_units), is_in=False)
+                self._explain(holding, redemption(units, paid_units), is_in=False)
         if yes_units or no_units:
             amounts = (yes_units + no_units, log.payout_units)
             self._rows.add_set_activity(
@@ -124,43 +131,41 @@ class NegRiskReader:
             )
 
     def _conversion(self, place: LogPlace, log: PositionsConverted) -> None:
+        received, self._split_for_conversion = self._split_for_conversion, []
         if not self._state.fits(log.amount_units):
             return
-        given, received = self._converted(log)
+        given = self._given(log)
         if not given:
             self._state.ignore("conversion of no known condition")
             return
         changes = conversion(log.amount_units, len(given), len(received))
         for condition, change in zip(given, changes.given, strict=True):
             token = AssetId(str(self._state.pair_by_condition[condition].no))
-            self._explain(place, (log.holder, token), change, is_in=False)
+            self._explain((log.holder, token), change, is_in=False)
         for condition, change in zip(received, changes.received, strict=True):
             holding = log.holder, AssetId(str(self._state.pair_by_condition[condition].yes))
-            units = self._movements.newest_units(holding, is_in=True)
-            self._explain(place, holding, change._replace(size_units=units), is_in=True)
+            units = self._movements.newest_units(holding, _ADAPTER, is_in=True)
+            if units:  # a fee may take all of it
+                self._explain(holding, change._replace(size_units=units), is_in=True)
         amounts = len(given) * log.amount_units, (len(given) - 1) * log.amount_units
         self._rows.add_set_activity(place, log.holder, ActivityKind.CONVERSION, given[0], amounts)
 
-    def _converted(self, log: PositionsConverted) -> tuple[list[Bytes32], list[Bytes32]]:
-        """Return the event's conditions whose No was given, and those whose Yes was received.
+    def _given(self, log: PositionsConverted) -> list[Bytes32]:
+        """Return the event's conditions whose No was given.
 
-        Tokens of all of them were moved, so all are known; the first unknown one is beyond the event.
+        Those whose Yes was received are the ones whose other half the adapter has sent away in the same call. A known
+        condition of a later question says nothing: anybody prepares conditions of the adapter at Conditional Tokens.
         """
-        given: list[Bytes32] = []
-        received: list[Bytes32] = []
-        for index in range(QUESTIONS_EVER_MAX):
-            question = question_id(log.market_id, index)
-            condition = condition_id(_adapter_of(self._contracts), question)
-            if condition not in self._state.pair_by_condition:
-                break
-            (given if log.index_set >> index & 1 else received).append(condition)
-        return given, received
+        conditions = (
+            condition_id(_adapter_of(self._contracts), question_id(log.market_id, index))
+            for index in range(QUESTIONS_EVER_MAX)
+            if log.index_set >> index & 1
+        )
+        return [each for each in conditions if each in self._state.pair_by_condition]
 
-    def _explain(
-        self, place: LogPlace, holding: tuple[Address, AssetId], change: Change, *, is_in: bool
-    ) -> None:
-        if not self._movements.explain(holding, change, is_in=is_in):
-            raise ChainInconsistent(f"no tokens moved for log {place.log_index} of {place.tx_hash}")
+    def _explain(self, holding: tuple[Address, AssetId], change: Change, *, is_in: bool) -> None:
+        if not self._movements.explain(holding, change, _ADAPTER, is_in=is_in):
+            self._state.ignore(NO_MOVE)
 
 
 def _adapter_of(contracts: IndexedContracts) -> Address:

@@ -15,6 +15,8 @@ from foretell.store.index.traded_volumes import UNLISTED, RunningVolume, VolumeK
 UNREPORTED: Final = Payout(1, 1)
 UNLIMITED_UNITS: Final = AMOUNT_UNITS_MAX
 """An allowance of this amount or more is never reduced."""
+NO_MOVE: Final = "act without its tokens"
+"""The reason of an act whose log names tokens that did not move."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")

@@ -1,11 +1,12 @@
 """Attribution of the token moves of one transaction to the activities that caused them.
 
-Conditional Tokens logs minted and burned tokens first and the activity that caused them afterwards, and a
-receiver's code may run in between: so an act explains the newest unexplained move that fits. Moves by
-the exchange belong to its fills; the rest of them, such as fees paid in tokens, is a transfer. A move
-that no act explains is a transfer as well.
+A contract logs the tokens that it moves first and the activity that caused them afterwards, and a receiver's
+code may run in between: so an act explains the newest unexplained move that fits, of those by its own
+contract. Moves by the exchange belong to its fills; the rest of them, such as fees paid in tokens, is a
+transfer. A move that no act explains is a transfer as well.
 """
 
+import enum
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,13 @@ from foretell.domain.values.hexadecimal import Address
 
 HoldingKey = tuple[Address, AssetId]
 """A wallet and a token."""
+
+
+class Mover(enum.Enum):
+    """The contract that moved tokens, and whose act explains the move."""
+
+    CONDITIONAL_TOKENS = enum.auto()
+    NEG_RISK_ADAPTER = enum.auto()
 
 
 @dataclass(slots=True)
@@ -31,7 +39,7 @@ class TxMovements:
 
     def __init__(self) -> None:
         self._movements: list[_Movement] = []
-        self._unexplained: dict[tuple[HoldingKey, bool], list[_Movement]] = defaultdict(list)
+        self._unexplained: dict[tuple[HoldingKey, bool, Mover], list[_Movement]] = defaultdict(list)
         self._traded: Counter[HoldingKey] = Counter()
 
     def add_transfer(
@@ -42,10 +50,12 @@ class TxMovements:
             self._add((sender, token_id), units, is_in=False).change = transfer_out(units)
             self._add((receiver, token_id), units, is_in=True).change = transfer_in(units, price)
 
-    def add_unattributed(self, holding: HoldingKey, units: int, *, is_in: bool) -> None:
-        """Add minted or burned tokens whose activity is logged later."""
+    def add_unattributed(
+        self, holding: HoldingKey, units: int, mover: Mover, *, is_in: bool
+    ) -> None:
+        """Add tokens whose activity is logged later."""
         movement = self._add(holding, units, is_in=is_in)
-        self._unexplained[holding, is_in].append(movement)
+        self._unexplained[holding, is_in, mover].append(movement)
 
     def add_traded(self, holding: HoldingKey, units: int) -> None:
         """Add tokens that the exchange moved to a wallet; a negative amount left it."""
@@ -56,18 +66,18 @@ class TxMovements:
         self._add(holding, change.size_units, is_in=is_in).change = change
         self._traded[holding] -= change.size_units if is_in else -change.size_units
 
-    def explain(self, holding: HoldingKey, change: Change, *, is_in: bool) -> bool:
+    def explain(self, holding: HoldingKey, change: Change, mover: Mover, *, is_in: bool) -> bool:
         """Attribute the newest move that fits to this change; return whether there was one."""
-        waiting = self._unexplained[holding, is_in]
+        waiting = self._unexplained[holding, is_in, mover]
         for index in reversed(range(len(waiting))):
             if waiting[index].units == change.size_units:
                 waiting.pop(index).change = change
                 return True
         return False
 
-    def newest_units(self, holding: HoldingKey, *, is_in: bool) -> int:
+    def newest_units(self, holding: HoldingKey, mover: Mover, *, is_in: bool) -> int:
         """Return the size of the newest unexplained move, zero when there is none."""
-        waiting = self._unexplained[holding, is_in]
+        waiting = self._unexplained[holding, is_in, mover]
         return waiting[-1].units if waiting else 0
 
     def changes(self, price_of: Callable[[AssetId], TradePrice]) -> dict[HoldingKey, list[Change]]:

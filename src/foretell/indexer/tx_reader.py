@@ -4,6 +4,8 @@ Only tokens of known conditions in the deployment's collateral count. Logs about
 positions under a parent collection or with amounts beyond the limit are ignored and counted by reason.
 """
 
+from typing import Final
+
 from foretell.domain.contracts.logs import (
     CollateralApproved,
     CollateralTransferred,
@@ -22,7 +24,6 @@ from foretell.domain.contracts.logs import (
     TokensApproved,
     TokensTransferred,
 )
-from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import (
@@ -48,11 +49,13 @@ from foretell.domain.values.tokens import (
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.neg_risk_reader import NegRiskReader
 from foretell.indexer.row_buffer import CancellationLog, RowBuffer, scaled_payout
-from foretell.indexer.state import UNLIMITED_UNITS, IndexState
-from foretell.indexer.token_movements import TxMovements
+from foretell.indexer.state import NO_MOVE, UNLIMITED_UNITS, IndexState
+from foretell.indexer.token_movements import Mover, TxMovements
 from foretell.store.index.activities import ActivityKind
 
 SetsLog = PositionSplit | PositionsMerged | PayoutRedeemed
+
+_TOKENS: Final = Mover.CONDITIONAL_TOKENS
 
 
 class TxReader:
@@ -129,9 +132,9 @@ class TxReader:
         elif log.operator == self._contracts.neg_risk_adapter:
             self._neg_risk.add_unattributed(log, token, units)
         elif log.sender == ZERO_ADDRESS:
-            movements.add_unattributed((log.receiver, token), units, is_in=True)
+            movements.add_unattributed((log.receiver, token), units, _TOKENS, is_in=True)
         elif log.receiver == ZERO_ADDRESS:
-            movements.add_unattributed((log.sender, token), units, is_in=False)
+            movements.add_unattributed((log.sender, token), units, _TOKENS, is_in=False)
         else:
             price = self._state.price(token)
             movements.add_transfer(log.sender, log.receiver, token, units, price)
@@ -177,7 +180,7 @@ class TxReader:
         if isinstance(log, PositionSplit):
             parent = AssetId(str(token_id(log.collateral, log.parent_collection_id)))
             given = transfer_out(log.amount_units)
-            self._movements.explain((log.holder, parent), given, is_in=False)
+            self._movements.explain((log.holder, parent), given, _TOKENS, is_in=False)
 
     def _split_or_merged(
         self, place: LogPlace, log: PositionSplit | PositionsMerged, pair: TokenPair
@@ -191,10 +194,8 @@ class TxReader:
         for token, is_yes in ((pair.yes, True), (pair.no, False)):
             change = split(units, is_yes=is_yes) if is_split else merge(units, is_yes=is_yes)
             holding = log.holder, AssetId(str(token))
-            if not self._movements.explain(holding, change, is_in=is_split):
-                raise ChainInconsistent(
-                    f"no tokens moved for log {place.log_index} of {place.tx_hash}"
-                )
+            if not self._movements.explain(holding, change, _TOKENS, is_in=is_split):
+                self._state.ignore(NO_MOVE)
         kind = ActivityKind.SPLIT if is_split else ActivityKind.MERGE
         self._rows.add_set_activity(place, log.holder, kind, log.condition_id, (units, units))
 
@@ -204,12 +205,12 @@ class TxReader:
             return
         yes, no = (log.holder, AssetId(str(pair.yes))), (log.holder, AssetId(str(pair.no)))
         has_yes, has_no = INDEX_SET_YES in log.index_sets, INDEX_SET_NO in log.index_sets
-        yes_units = self._movements.newest_units(yes, is_in=False) if has_yes else 0
-        no_units = self._movements.newest_units(no, is_in=False) if has_no else 0
+        yes_units = self._movements.newest_units(yes, _TOKENS, is_in=False) if has_yes else 0
+        no_units = self._movements.newest_units(no, _TOKENS, is_in=False) if has_no else 0
         payout = self._state.payout_of(log.condition_id)
         paid = redeemed_units(yes_units, no_units, log.payout_units, payout)
-        self._movements.explain(yes, redemption(yes_units, paid.yes), is_in=False)
-        self._movements.explain(no, redemption(no_units, paid.no), is_in=False)
+        self._movements.explain(yes, redemption(yes_units, paid.yes), _TOKENS, is_in=False)
+        self._movements.explain(no, redemption(no_units, paid.no), _TOKENS, is_in=False)
         if yes_units or no_units:
             amounts = (yes_units + no_units, log.payout_units)
             kind = ActivityKind.REDEEM

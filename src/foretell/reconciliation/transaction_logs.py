@@ -21,7 +21,7 @@ from foretell.reconciliation.chain_figures import (
 from foretell.reconciliation.fetched_logs import FetchedLog, address_in, topic_of, word_text
 from foretell.reconciliation.holdings import UNITS_MAX, arrived, gone, transferred
 from foretell.reconciliation.permission_logs import read_permission
-from foretell.reconciliation.transaction_moves import TransactionMoves
+from foretell.reconciliation.transaction_moves import Direction, TransactionMoves
 
 BINARY: Final = 2
 PLAIN_WORDS: Final = 5
@@ -46,6 +46,8 @@ class TransactionLogs:
         self._token_ids = token_ids
         self._at_s = at_s
         self._moves = TransactionMoves(figures)
+        self._received: list[str] = []
+        """The conditions of which the adapter has sent No away, since the last conversion: their Yes is given for it."""
 
     def read(self, log: FetchedLog) -> None:
         """Apply the next log; those of no interest are passed over."""
@@ -102,14 +104,17 @@ class TransactionLogs:
             self._moves.add_of_exchange((sender, token), -units)
             self._moves.add_of_exchange((receiver, token), units)
         elif figures.contracts.adapter and operator == figures.contracts.adapter:
-            self._moves.add((sender, token), units, is_in=False)
-            self._moves.add((receiver, token), units, is_in=True)
+            self._moves.add(Direction((sender, token), is_in=False, is_of_event=True), units)
+            self._moves.add(Direction((receiver, token), is_in=True, is_of_event=True), units)
             if receiver == NO_TOKEN_BURN:
-                figures.lock(figures.outcomes[token][0], -units)
+                condition_id = figures.outcomes[token][0]
+                figures.lock(condition_id, -units)
+                if sender == operator:
+                    self._received.append(condition_id)
         elif sender == ZERO_ADDRESS:
-            self._moves.add((receiver, token), units, is_in=True)
+            self._moves.add(Direction((receiver, token), is_in=True, is_of_event=False), units)
         elif receiver == ZERO_ADDRESS:
-            self._moves.add((sender, token), units, is_in=False)
+            self._moves.add(Direction((sender, token), is_in=False, is_of_event=False), units)
         else:
             self._moves.add_transfer(sender, receiver, token, units)
 
@@ -164,23 +169,26 @@ class TransactionLogs:
             self._figures.lock(condition_id, units if is_in else -units)
             if is_in and backing == self._figures.contracts.collateral:
                 self._figures.spend(holder, log.contract, units)
-            self._whole_sets(log, holder, condition_id, is_in=is_in, units=units)
+            self._whole_sets(log, holder, condition_id, units if is_in else -units)
 
     def _given_to_child(self, holder: str, parent: int, backing: str, units: int) -> None:
         packed = bytes.fromhex(backing[2:]) + parent.to_bytes(32)
         token = str(int.from_bytes(keccak256(packed)))
-        self._moves.explains((holder, token), transferred(units, 0, is_in=False))
+        given = transferred(units, 0, is_in=False)
+        self._moves.explain((holder, token), given, is_of_event=False)
 
-    def _whole_sets(
-        self, log: FetchedLog, holder: str, condition_id: str, *, is_in: bool, units: int
-    ) -> None:
-        if holder in self._figures.contracts.without_positions or units == 0:
+    def _whole_sets(self, log: FetchedLog, holder: str, condition_id: str, change: int) -> None:
+        """Complete sets of a wallet became more by this change, or fewer."""
+        if holder in self._figures.contracts.without_positions or change == 0:
             return
-        condition = self._figures.conditions[condition_id]
+        condition, units = self._figures.conditions[condition_id], abs(change)
         for token, money in ((condition.yes, -(-units // 2)), (condition.no, units // 2)):
-            act = arrived(units, money) if is_in else gone(units, money)
-            self._moves.explain(log, (holder, token), act)
-        self._act(log, holder, "SPLIT" if is_in else "MERGE", condition_id, (units, units))
+            act = arrived(units, money) if change > 0 else gone(units, money)
+            self._moves.explain((holder, token), act, is_of_event=self._is_of_event(log))
+        self._act(log, holder, "SPLIT" if change > 0 else "MERGE", condition_id, (units, units))
+
+    def _is_of_event(self, log: FetchedLog) -> bool:
+        return log.contract == self._figures.contracts.adapter
 
     def redeemed(self, log: FetchedLog) -> None:
         """Tokens were redeemed at the contract itself."""
@@ -194,7 +202,9 @@ class TransactionLogs:
             return
         sets = log.numbers(1)
         amounts = tuple(
-            self._moves.newest((holder, token), is_in=False) if index in sets else 0
+            self._moves.newest(Direction((holder, token), is_in=False, is_of_event=False))
+            if index in sets
+            else 0
             for index, token in ((1, condition.yes), (2, condition.no))
         )
         self._burned(log, holder, condition_id, (amounts[0], amounts[1]), paid)
@@ -211,7 +221,8 @@ class TransactionLogs:
             (condition.no, amounts[1], paid - for_yes),
         ):
             if units:
-                self._moves.explain(log, (holder, token), gone(units, money))
+                of_event = self._is_of_event(log)
+                self._moves.explain((holder, token), gone(units, money), is_of_event=of_event)
         if any(amounts):
             self._act(log, holder, "REDEEM", condition_id, (sum(amounts), paid))
 
@@ -229,7 +240,7 @@ class TransactionLogs:
             holder = address_in(log.topics[1])
             if is_in:
                 self._figures.spend(holder, log.contract, units)
-            self._whole_sets(log, holder, condition_id, is_in=is_in, units=units)
+            self._whole_sets(log, holder, condition_id, units if is_in else -units)
 
     def event_redeemed(self, log: FetchedLog) -> None:
         """Tokens of an event's question were redeemed."""
@@ -241,33 +252,31 @@ class TransactionLogs:
     def converted(self, log: FetchedLog) -> None:
         """No tokens of some questions became Yes tokens of the others, and collateral."""
         holder, units, index_set = address_in(log.topics[1]), log.words[0], log.topics[3]
-        if units > UNITS_MAX:
-            return
-        given, received = self._questions(log.topics[2], index_set)
-        if not given:
+        received, self._received = self._received, []
+        given = self._given_in(log.topics[2], index_set)
+        if units > UNITS_MAX or not given:
             return
         cost_of_yes = units // (len(given) + len(received))
         proceeds = (len(given) - 1) * units + len(received) * cost_of_yes
         for place, condition_id in enumerate(given):
             part = proceeds // len(given) + (place < proceeds % len(given))
             token = self._figures.conditions[condition_id].no
-            self._moves.explain(log, (holder, token), gone(units, part))
+            self._moves.explain((holder, token), gone(units, part), is_of_event=True)
         for condition_id in received:
             holding = holder, self._figures.conditions[condition_id].yes
-            more = arrived(self._moves.newest(holding, is_in=True), cost_of_yes)
-            self._moves.explain(log, holding, more)
+            more = self._moves.newest(Direction(holding, is_in=True, is_of_event=True))
+            self._moves.explain(holding, arrived(more, cost_of_yes), is_of_event=True)
         amounts = len(given) * units, (len(given) - 1) * units
         self._act(log, holder, "CONVERSION", given[0], amounts)
 
-    def _questions(self, event: int, index_set: int) -> tuple[list[str], list[str]]:
-        given: list[str] = []
-        received: list[str] = []
-        for index in range(QUESTIONS_EVER_MAX):
-            question = word_text(event & ~0xFF | index)
-            if (condition_id := self._figures.condition_by_question.get(question)) is None:
-                break
-            (given if index_set >> index & 1 else received).append(condition_id)
-        return given, received
+    def _given_in(self, event: int, index_set: int) -> list[str]:
+        questions = [
+            word_text(event & ~0xFF | index)
+            for index in range(QUESTIONS_EVER_MAX)
+            if index_set >> index & 1
+        ]
+        conditions = map(self._figures.condition_by_question.get, questions)
+        return [condition_id for condition_id in conditions if condition_id is not None]
 
     def filled(self, log: FetchedLog) -> None:
         """An order was filled."""
@@ -284,7 +293,8 @@ class TransactionLogs:
         if is_buy:
             self._figures.spend(wallet, log.contract, cost)
         act = arrived(size - fee, cost) if is_buy else gone(size, cost - fee)
-        self._moves.add((wallet, token), act.units, act, is_in=is_buy)
+        direction = Direction((wallet, token), is_buy, is_of_event=False)
+        self._moves.add(direction, act.units, act)
         self._moves.add_of_exchange((wallet, token), -act.units if is_buy else act.units)
         if size:
             self._figures.prices[token] = cost, size

@@ -4,17 +4,16 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from foretell.domain.errors.chain import ChainInconsistent
 from foretell.reconciliation.chain_figures import ChainFigures, Holding
-from foretell.reconciliation.fetched_logs import FetchedLog
 from foretell.reconciliation.holdings import Act, after_all, transferred
 
 
 class Direction(NamedTuple):
-    """Tokens of a wallet that arrive, or leave."""
+    """Tokens of a wallet that arrive, or leave, by the adapter of events or by the contract of all tokens."""
 
     holding: Holding
     is_in: bool
+    is_of_event: bool
 
 
 @dataclass(slots=True)
@@ -32,38 +31,33 @@ class TransactionMoves:
         self._moves: list[_Move] = []
         self._of_exchange: Counter[Holding] = Counter()
 
-    def add(self, holding: Holding, units: int, act: Act | None = None, *, is_in: bool) -> None:
+    def add(self, direction: Direction, units: int, act: Act | None = None) -> None:
         """Add a move, with its reason if that is known."""
-        self._moves.append(_Move(Direction(holding, is_in), units, act))
+        self._moves.append(_Move(direction, units, act))
 
     def add_transfer(self, sender: str, receiver: str, token: str, units: int) -> None:
         """Add a gift, at the price of now."""
         if sender != receiver:
-            self.add((sender, token), units, self._given(token, units, is_in=False), is_in=False)
-            self.add((receiver, token), units, self._given(token, units, is_in=True), is_in=True)
+            for wallet, is_in in ((sender, False), (receiver, True)):
+                given = self._given(token, units, is_in=is_in)
+                self.add(Direction((wallet, token), is_in, is_of_event=False), units, given)
 
     def add_of_exchange(self, holding: Holding, units: int) -> None:
         """Count tokens that the exchange moved; those of its fills are taken off."""
         self._of_exchange[holding] += units
 
-    def explain(self, log: FetchedLog, holding: Holding, act: Act) -> None:
-        """Give the newest fitting move its reason; there must be one."""
-        if not self.explains(holding, act):
-            raise ChainInconsistent(f"no tokens moved for log {log.log_index} of {log.tx_hash}")
-
-    def explains(self, holding: Holding, act: Act) -> bool:
+    def explain(self, holding: Holding, act: Act, *, is_of_event: bool) -> None:
         """Give the newest move of this wallet, token and amount its reason, if there is one."""
-        wanted = Direction(holding, act.is_in), act.units
+        wanted = Direction(holding, act.is_in, is_of_event), act.units
         for move in reversed(self._moves):
             if move.act is None and (move.direction, move.units) == wanted:
                 move.act = act
-                return True
-        return False
+                return
 
-    def newest(self, holding: Holding, *, is_in: bool) -> int:
+    def newest(self, direction: Direction) -> int:
         """Return the amount of the newest move without a reason, 0 if there is none."""
         for move in reversed(self._moves):
-            if move.act is None and move.direction == (holding, is_in):
+            if move.act is None and move.direction == direction:
                 return move.units
         return 0
 
@@ -71,10 +65,10 @@ class TransactionMoves:
         """Apply all moves to the positions; those without a reason are gifts."""
         for holding, units in self._of_exchange.items():
             if units:
-                self.add(holding, abs(units), is_in=units > 0)
+                self.add(Direction(holding, units > 0, is_of_event=False), abs(units))
         acts: defaultdict[Holding, list[Act]] = defaultdict(list)
         for move in self._moves:
-            (wallet, token), is_in = move.direction
+            (wallet, token), is_in, _ = move.direction
             acts[wallet, token].append(move.act or self._given(token, move.units, is_in=is_in))
         without = self._figures.contracts.without_positions
         for holding, of_holding in acts.items():

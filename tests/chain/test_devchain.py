@@ -1,5 +1,6 @@
 import asyncio
 import gzip
+import itertools
 import json
 import os
 import signal
@@ -429,17 +430,11 @@ def test_anvil_is_the_one_named_or_the_one_of_npm(anvil: Path, tmp_path: Path) -
         find_anvil(tmp_path / "nothing", tmp_path)
 
 
-STATE = b'{"block":{"number":"0x%x"},"accounts":{}}'
+STATE = b'{"block":{"number":"0x%x"},"accounts":{},"best_block_number":%d}'
 
 
 def a_state(number: int) -> bytes:
-    return STATE % number
-
-
-def aged(file: Path, seconds: int) -> None:
-    """Make a file look as if it was written some seconds earlier."""
-    at_s = file.stat().st_mtime - seconds
-    os.utime(file, (at_s, at_s))
+    return STATE % (number, number)
 
 
 def loaded(folder: Path) -> bytes | None:
@@ -451,11 +446,9 @@ def loaded(folder: Path) -> bytes | None:
 def folder(tmp_path: Path) -> Path:
     """Return a folder with a state of each kind; the smaller the number, the older."""
     (tmp_path / IN_PLACE).write_bytes(a_state(1))
-    aged(tmp_path / IN_PLACE, 30)
     saved = SavedState(tmp_path)
     for number in (2, 3):
         saved.keep("0x" + gzip.compress(a_state(number)).hex())
-        aged(tmp_path / NEWEST, 20 - 5 * number)
     saved.at_end.write_bytes(a_state(4))
     return tmp_path
 
@@ -488,13 +481,31 @@ def test_attack_h3_a_damaged_state_is_named_and_the_one_before_is_used(
     for name, state in zip((AT_END, NEWEST, BEFORE), expected, strict=True):
         assert loaded(folder) == state
         (folder / name).write_bytes(damage((folder / name).read_bytes()))
-        os.utime(folder / name)
 
     with pytest.raises(ChainStateDamaged, match="move the data folder away"):
         asyncio.run(prepare_state(folder))
     assert {each.name for each in folder.glob(f"*{DAMAGED}")} == {
         name + DAMAGED for name in (AT_END, NEWEST, BEFORE)
     }
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations((AT_END, NEWEST, BEFORE))))
+def test_attack_h3_the_longest_chain_is_loaded_whatever_the_times_of_files_say(
+    folder: Path, order: tuple[str, ...]
+) -> None:
+    """A copy without the times, or a clock that was set back, once took an older state for the newest."""
+    for place, name in enumerate(order):
+        os.utime(folder / name, (place, place))
+    assert loaded(folder) == a_state(4)
+    SavedState(folder).keep("0x" + gzip.compress(a_state(5)).hex())
+    os.utime(folder / NEWEST, (0, 0))
+    assert loaded(folder) == a_state(5)
+
+
+def test_of_two_states_with_as_many_blocks_that_of_the_end_is_loaded(folder: Path) -> None:
+    at_end = a_state(3).replace(b'"accounts":{}', b'"accounts":{"0x1":{}}')
+    (folder / AT_END).write_bytes(at_end)
+    assert loaded(folder) == at_end
 
 
 def test_a_dump_with_a_changed_byte_is_never_loaded(folder: Path) -> None:

@@ -26,6 +26,7 @@ from foretell.chain.devchain import (
 )
 from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox import state_bound, state_files
+from foretell.chain.sandbox.chain_process import process_running
 from foretell.chain.sandbox.saved_state import AT_END, DAMAGED, IN_PLACE, LOADED, NEWEST
 from foretell.chain.sandbox.state_files import OLDER_USED, keep_dump, prepare_state
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
@@ -341,7 +342,8 @@ async def test_an_earlier_chain_that_does_not_end_is_named(
 ) -> None:
     monkeypatch.setattr(devchain, "EARLIER_DEADLINE_S", 0.2)
     earlier = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", STUBBORN, str(options.folder)), stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-c", STUBBORN, str(options.folder / AT_END)),
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
         assert earlier.stdout is not None
@@ -352,6 +354,25 @@ async def test_an_earlier_chain_that_does_not_end_is_named(
     finally:
         earlier.kill()
         await earlier.wait()
+
+
+async def test_attack_h3_a_copied_folder_ends_no_chain_of_the_one_it_was_copied_from(
+    options: DevChainOptions,
+) -> None:
+    """The path of the copy may be a part of the other one, whose process the copied file names."""
+    elsewhere = Path(f"/elsewhere{options.folder}") / AT_END
+    other = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", STUBBORN, str(elsewhere)), stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        assert other.stdout is not None
+        await asyncio.wait_for(other.stdout.readline(), 60)
+        (options.folder / "anvil.pid").write_text(str(other.pid))
+        assert process_running(options.folder / "anvil.pid", str(options.folder / AT_END)) is None
+        assert process_running(options.folder / "anvil.pid", str(elsewhere)) == other.pid
+    finally:
+        other.kill()
+        await other.wait()
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.creation.rig import DATABASE_FILE, CreationRig, CreatorClient
+from tests.rigs.fault_proxy import FaultProxy, proxying
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import NOW_S
+
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
 
 
 @pytest.fixture
@@ -27,3 +31,11 @@ async def rig(
 @pytest.fixture
 def creator(rig: CreationRig) -> CreatorClient:
     return rig.creator()
+
+
+@pytest.fixture
+async def proxy(rig: CreationRig) -> AsyncIterator[FaultProxy]:
+    """A proxy between market creation and the node that it reads from."""
+    async with proxying(rig.sandbox.rpc_url) as proxy, Rpc(proxy.url, timeout_s=60) as rpc:
+        rig.change(reader=Reader(rpc, rig.sandbox.deployment))
+        yield proxy

@@ -1,23 +1,21 @@
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 import pytest
 from tests.creation.rig import CreationRig, CreatorClient, details_of, error_of, status_of
+from tests.rigs.fault_proxy import Answer, FaultProxy, Forward, Request
 from tests.rigs.payloads import event_fields
 from tests.rigs.values import NOW_MS, a_word
-from typing_extensions import override
 
-from foretell.chain.reader import Reader
-from foretell.chain.rpc_types import Receipt
 from foretell.chain.setup_caller import SetupCaller
 from foretell.creation import finalize
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, SandboxAccount
 from foretell.domain.creation.plan import PlanTx
 from foretell.domain.creation.request import RequestTrigger
 from foretell.domain.evm.transaction import ContractCall
-from foretell.domain.values.hexadecimal import Bytes32, parse_address, parse_bytes32
+from foretell.domain.values.hexadecimal import parse_address, parse_bytes32
 from foretell.store.creation.requests import CreationRequest, load_request, move_request, record_txs
 from foretell.store.database import Transaction
 
@@ -416,36 +414,21 @@ async def test_an_unprepared_or_failed_request_is_not_finalized(
     assert {error_of(refused) for refused in refusals} == {(409, "invalid_state")}
 
 
-class MeddledReader(Reader):
-    """Another client sends other hashes for the request while the chain is read."""
-
-    creator: CreatorClient
-    request_id: str
-    item_id: str
-
-    @override
-    async def receipts(self, hashes: Sequence[Bytes32]) -> list[Receipt | None]:
-        receipts = await super().receipts(hashes)
-        nonsense = [{"id": self.item_id, "hash": a_word("nonsense")}]
-        answer = await self.creator.confirm(self.request_id, nonsense)
-        assert answer.status_code == 200
-        return receipts
-
-
 async def test_hashes_that_others_send_during_the_check_do_not_replace_checked_ones(
-    creator: CreatorClient,
+    creator: CreatorClient, proxy: FaultProxy
 ) -> None:
-    rig = creator.rig
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
-    meddled = MeddledReader(rig.sandbox.rpc, rig.sandbox.deployment)
-    meddled.creator, meddled.request_id, meddled.item_id = creator, request_id, txs[1]["id"]
-    rig.change(reader=meddled)
 
+    async def meddle(_request: Request, forward: Forward) -> Answer | None:
+        nonsense = [{"id": txs[1]["id"], "hash": a_word("nonsense")}]
+        assert (await creator.confirm(request_id, nonsense)).status_code == 200
+        return await forward()
+
+    proxy.fail("eth_getTransactionReceipt", meddle)
     started = await creator.finalize(request_id, txs)
     record = await creator.record(request_id)
-    rig.change(reader=rig.sandbox.reader)
-    await rig.settle()
+    await creator.rig.settle()
 
     assert started.json()["status"] == "finalize_in_progress"
     assert record["txs"] == txs

@@ -115,7 +115,7 @@ async def test_a_writer_gives_up_while_another_program_keeps_writing(
     async with Database(f"sqlite+aiosqlite:///{path}") as database:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreUnavailable):
+            with pytest.raises(StoreUnavailable, match="another program holds a lock"):
                 await write(database, a_row("a"))
         await write(database, a_row("b"))
         assert await names(database) == ["b"]

@@ -17,7 +17,7 @@ import asyncpg
 import pytest
 import sqlalchemy as sa
 
-from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.errors.storage import SchemaNewer, StoreUnavailable
 from foretell.store.database import Database
 from foretell.store.index.listing_totals import UNSETTLED
 from foretell.store.migrations import FOLDER, configuration, head, upgrade, write_migration
@@ -106,6 +106,17 @@ async def test_processes_that_start_at_once_upgrade_once(empty_url: str) -> None
     assert [await process.wait() for process in processes] == [0, 0, 0]
     async with Database(empty_url) as database:
         assert await ask(database, differences) == []
+
+
+@pytest.mark.anyio
+async def test_a_database_of_a_later_release_is_refused_with_the_cure(empty_url: str) -> None:
+    async with Database(empty_url) as database:
+        await upgrade(database)
+        async with database.writing() as tx:
+            await tx.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+        with pytest.raises(SchemaNewer, match=r"9999.*start that release, or restore a copy"):
+            await upgrade(database)
+        assert await ask(database, revision) == "9999"
 
 
 @pytest.mark.anyio

@@ -116,7 +116,7 @@ class DevChain:
     def __init__(self, options: DevChainOptions) -> None:
         self._options = options
         self._process: asyncio.subprocess.Process | None = None
-        self._saved = SavedState(options.folder)
+        self._saved = SavedState(options.folder.resolve())
         self._tasks: list[asyncio.Task[None]] = []
         self.loaded_bytes = 0
         """The state that the chain was started from, without traces."""
@@ -238,13 +238,13 @@ class DevChain:
 
     async def _stop_earlier(self) -> None:
         """Stop a chain that an earlier process left running on this folder."""
-        pid = process_running(self._pid_file, str(self._options.folder))
+        pid = process_running(self._pid_file, str(self._saved.at_end))
         if pid is None:
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         for _ in range(int(EARLIER_DEADLINE_S / POLL_S)):
-            if process_running(self._pid_file, str(self._options.folder)) is None:
+            if process_running(self._pid_file, str(self._saved.at_end)) is None:
                 return
             await asyncio.sleep(POLL_S)
         raise DevChainStillRuns(self.folder, pid, EARLIER_DEADLINE_S)

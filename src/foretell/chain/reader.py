@@ -139,7 +139,7 @@ class Reader:
     """Reads of one deployment."""
 
     def __init__(self, rpc: Rpc, deployment: Deployment, public_rpc: Rpc | None = None) -> None:
-        self._rpc = rpc
+        self.rpc = rpc
         self._deployment = deployment
         self.public: Reader = Reader(public_rpc, deployment) if public_rpc else self
         """The same reads, for anyone who asks."""
@@ -147,7 +147,7 @@ class Reader:
     async def collateral_units(self, wallet: Address, at: str = LATEST) -> int:
         """Return how much collateral a wallet holds."""
         call = ViewCall(self._deployment.collateral, _BALANCE_OF, (wallet,))
-        return int(await call_view(self._rpc, call, at))
+        return int(await call_view(self.rpc, call, at))
 
     async def backing(self, at: BlockTag = LATEST) -> BackingUnits:
         """Return what the contracts hold under outcome tokens, in one round trip."""
@@ -159,12 +159,12 @@ class Reader:
             held = ((collateral, wrapped), (wrapped, tokens), (wrapped, adapter))
             calls += [ViewCall(asset, _BALANCE_OF, (holder,)) for asset, holder in held]
             calls.append(ViewCall(wrapped, _TOTAL_SUPPLY))
-        return backing_of(*await call_views(self._rpc, calls, at))
+        return backing_of(*await call_views(self.rpc, calls, at))
 
     async def allowance_units(self, wallet: Address, spender: Address, at: str = LATEST) -> int:
         """Return how much collateral of the wallet the spender may move."""
         call = ViewCall(self._deployment.collateral, _ALLOWANCE, (wallet, spender))
-        return int(await call_view(self._rpc, call, at))
+        return int(await call_view(self.rpc, call, at))
 
     async def token_units(
         self, holdings: Sequence[tuple[Address, str]], at: str = LATEST
@@ -175,7 +175,7 @@ class Reader:
             part = holdings[start : start + BALANCES_PER_CALL_MAX]
             arguments = [wallet for wallet, _ in part], [int(token) for _, token in part]
             calls.append(self._of_tokens(_BALANCE_OF_BATCH, *arguments))
-        return [units for balances in await call_views(self._rpc, calls, at) for units in balances]
+        return [units for balances in await call_views(self.rpc, calls, at) for units in balances]
 
     async def payouts(self, condition_id: Bytes32, at: str = LATEST) -> Payouts | None:
         """Return the payout of a binary condition, or None before the oracle reported it."""
@@ -184,13 +184,13 @@ class Reader:
             self._of_tokens(_PAYOUT_DENOMINATOR, condition),
             self._of_tokens(_SLOT_COUNT, condition),
         ]
-        denominator, slots = await call_views(self._rpc, calls, at)
+        denominator, slots = await call_views(self.rpc, calls, at)
         if not denominator:
             return None
         if slots != OUTCOME_SLOTS:
             raise ChainInconsistent(f"{condition_id} has {slots} outcomes")
         yes, no = await call_views(
-            self._rpc,
+            self.rpc,
             [self._of_tokens(_PAYOUT_NUMERATOR, condition, slot) for slot in range(slots)],
             at,
         )
@@ -199,14 +199,14 @@ class Reader:
     async def are_prepared(self, condition_ids: Sequence[Bytes32], at: str = LATEST) -> list[bool]:
         """Return of each condition whether the chain has it."""
         calls = [self._of_tokens(_SLOT_COUNT, word_bytes(each)) for each in condition_ids]
-        return [bool(slots) for slots in await call_views(self._rpc, calls, at)]
+        return [bool(slots) for slots in await call_views(self.rpc, calls, at)]
 
     async def exchange_nonce(
         self, maker: Address, exchange: Address | None = None, at: str = LATEST
     ) -> int:
         """Return the nonce that a maker's orders must have, by default at the standard exchange."""
         call = ViewCall(exchange or self._deployment.exchange, _NONCES, (maker,))
-        return int(await call_view(self._rpc, call, at))
+        return int(await call_view(self.rpc, call, at))
 
     async def is_registered(
         self,
@@ -222,7 +222,7 @@ class Reader:
             ViewCall(exchange, _COMPLEMENT_OF, (pair.yes,)),
         ]
         try:
-            condition, complement = await call_views(self._rpc, calls, at)
+            condition, complement = await call_views(self.rpc, calls, at)
         except ExecutionReverted:
             return False
         return bool(word_of(condition) == condition_id and complement == pair.no)
@@ -230,7 +230,7 @@ class Reader:
     async def safe(self, address: Address, at: str = LATEST) -> SafeState | None:
         """Return a Safe's state, or None when the address does not answer as a Safe, within bounds."""
         views = (_SAFE_NONCE, _SAFE_THRESHOLD, _SAFE_OWNERS)
-        found = await bounded_views(self._rpc, [ViewCall(address, each) for each in views], at)
+        found = await bounded_views(self.rpc, [ViewCall(address, each) for each in views], at)
         if None in found:
             return None
         nonce, threshold, owners = found
@@ -238,12 +238,12 @@ class Reader:
 
     async def wallet_nonce(self, address: Address, at: str = LATEST) -> int | None:
         """Return how many transactions a Safe or a deposit wallet made, or None for another address."""
-        (nonce,) = await bounded_views(self._rpc, [ViewCall(address, _SAFE_NONCE)], at)
+        (nonce,) = await bounded_views(self.rpc, [ViewCall(address, _SAFE_NONCE)], at)
         return None if nonce is None else int(nonce)
 
     async def relay_nonce(self, hub: Address, owner: Address, at: str = LATEST) -> int:
         """Return how many calls of an owner a relay hub has made."""
-        return int(await call_view(self._rpc, ViewCall(hub, _RELAY_NONCE, (owner,)), at))
+        return int(await call_view(self.rpc, ViewCall(hub, _RELAY_NONCE, (owner,)), at))
 
     async def accepts_signature(
         self, wallet: Address, digest: bytes, signature: bytes, at: str = LATEST
@@ -252,18 +252,18 @@ class Reader:
 
         A wallet that is not there, reverts or answers more than a word does not accept it.
         """
-        return await accepts_signature(self._rpc, wallet, digest, signature, at)
+        return await accepts_signature(self.rpc, wallet, digest, signature, at)
 
     async def revert_of(
         self, sender: Address, target: Address, calldata: bytes, gas: int
     ) -> ExecutionReverted | None:
         """Return the revert that a call of this sender would end in with this gas, or None."""
         call = {"from": sender, "to": target, "data": "0x" + calldata.hex(), "gas": hex(gas)}
-        return await revert_of_call(self._rpc, call, LATEST)
+        return await revert_of_call(self.rpc, call, LATEST)
 
     async def code(self, address: Address, at: str = LATEST) -> bytes:
         """Return the code at an address; empty for an account without code."""
-        return bytes_of(await self._rpc.call("eth_getCode", address, at), "eth_getCode")
+        return bytes_of(await self.rpc.call("eth_getCode", address, at), "eth_getCode")
 
     async def proposer_whitelist(
         self, creator: Address, at: str = LATEST
@@ -274,12 +274,12 @@ class Reader:
         as a whitelist does.
         """
         registry = self._deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY)
-        address = await call_view(self._rpc, ViewCall(registry, _WHITELIST_OF, (creator,)), at)
+        address = await call_view(self.rpc, ViewCall(registry, _WHITELIST_OF, (creator,)), at)
         if address == ZERO_ADDRESS:
             return None
         views = (_WHITELIST_CREATOR, _WHITELIST_PROPOSERS)
         calls = [ViewCall(Address(address), each) for each in views]
-        named_creator, proposers = await bounded_views(self._rpc, calls, at)
+        named_creator, proposers = await bounded_views(self.rpc, calls, at)
         if named_creator != creator or proposers is None:
             return None
         return ProposerWhitelist(Address(address), tuple(map(Address, proposers)))
@@ -299,14 +299,14 @@ class Reader:
     ) -> list[Question | None]:
         """Return questions as their adapter stores them, None for each that was not asked there."""
         calls = [ViewCall(adapter, _QUESTION, (word_bytes(each),)) for each in question_ids]
-        return [_question(words) for words in await call_views(self._rpc, calls, at)]
+        return [_question(words) for words in await call_views(self.rpc, calls, at)]
 
     async def event_question(
         self, operator: Address, asked_id: Bytes32, at: str = LATEST
     ) -> Bytes32 | None:
         """Return the event's id of a question that was asked, or None when it is in no event."""
         call = ViewCall(operator, _QUESTION_IDS, (word_bytes(asked_id),))
-        found = word_of(await call_view(self._rpc, call, at))
+        found = word_of(await call_view(self.rpc, call, at))
         return None if found == ZERO_BYTES32 else found
 
     async def event_creator(
@@ -314,7 +314,7 @@ class Reader:
     ) -> Address | None:
         """Return the creator of an event, or None when the event does not exist."""
         creator = await call_view(
-            self._rpc, ViewCall(operator, _CREATOR_OF, (word_bytes(market_id),)), at
+            self.rpc, ViewCall(operator, _CREATOR_OF, (word_bytes(market_id),)), at
         )
         return None if creator == ZERO_ADDRESS else Address(creator)
 
@@ -323,10 +323,10 @@ class Reader:
     ) -> EventState:
         """Return how many questions an event has, and whether that is all of them."""
         word = word_bytes(market_id)
-        count = await call_view(self._rpc, ViewCall(neg_risk_adapter, _QUESTION_COUNT, (word,)), at)
+        count = await call_view(self.rpc, ViewCall(neg_risk_adapter, _QUESTION_COUNT, (word,)), at)
         try:
             is_sealed = await call_view(
-                self._rpc, ViewCall(neg_risk_adapter, _IS_SEALED, (word,)), at
+                self.rpc, ViewCall(neg_risk_adapter, _IS_SEALED, (word,)), at
             )
         except (ExecutionReverted, ChainInconsistent):
             is_sealed = None
@@ -335,13 +335,13 @@ class Reader:
     async def proposal_terms(self, adapter: Address, at: str = LATEST) -> ProposalTerms:
         """Return the optimistic stack's terms of a proposal when its question names none."""
         calls = [ViewCall(adapter, _DEFAULT_BOND), ViewCall(adapter, _DEFAULT_LIVENESS)]
-        bond_units, liveness_s = await call_views(self._rpc, calls, at)
+        bond_units, liveness_s = await call_views(self.rpc, calls, at)
         return ProposalTerms(bond_units, liveness_s)
 
     async def states_end(self, adapter: Address, at: str = LATEST) -> bool:
         """Return whether a question of a direct adapter states its end; before, it could not."""
         try:
-            await call_view(self._rpc, ViewCall(adapter, _FALLBACK_PERIOD), at)
+            await call_view(self.rpc, ViewCall(adapter, _FALLBACK_PERIOD), at)
         except (ExecutionReverted, ChainInconsistent):
             return False
         return True
@@ -349,7 +349,7 @@ class Reader:
     async def creation_fee_units(self, adapter: Address | None = None, at: str = LATEST) -> int:
         """Return the current fee of a question of direct resolution, at one of its adapters."""
         adapter = adapter or self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
-        return int(await call_view(self._rpc, ViewCall(adapter, _CREATION_FEE), at))
+        return int(await call_view(self.rpc, ViewCall(adapter, _CREATION_FEE), at))
 
     async def market_entry(self, condition_id: Bytes32, at: str = LATEST) -> MarketEntry | None:
         """Return the registry's entry of a condition, or None when it has none."""
@@ -358,20 +358,20 @@ class Reader:
         calls = [
             ViewCall(registry, function, (condition,)) for function in (_CREATOR_OF, _METADATA_OF)
         ]
-        creator, metadata_id = await call_views(self._rpc, calls, at)
+        creator, metadata_id = await call_views(self.rpc, calls, at)
         return None if creator == ZERO_ADDRESS else MarketEntry(Address(creator), metadata_id)
 
     async def chain_id(self) -> int:
         """Return the id of the node's chain."""
-        return quantity_of(await self._rpc.call("eth_chainId"), "eth_chainId")
+        return quantity_of(await self.rpc.call("eth_chainId"), "eth_chainId")
 
     async def head(self) -> int:
         """Return the number of the newest block."""
-        return quantity_of(await self._rpc.call("eth_blockNumber"), "eth_blockNumber")
+        return quantity_of(await self.rpc.call("eth_blockNumber"), "eth_blockNumber")
 
     async def header(self, at: str = LATEST) -> BlockHeader | None:
         """Return the header of a block, or None when the node does not have it."""
-        return header_of(await self._rpc.call("eth_getBlockByNumber", at, False))  # noqa: FBT003 - as the protocol has it
+        return header_of(await self.rpc.call("eth_getBlockByNumber", at, False))  # noqa: FBT003 - as the protocol has it
 
     async def receipts(self, hashes: Sequence[Bytes32]) -> list[Receipt | None]:
         """Return the receipts of transactions, None for those that are in no block."""
@@ -386,7 +386,7 @@ class Reader:
         ]
 
     async def _batch(self, method: str, hashes: Sequence[Bytes32]) -> list[Any]:
-        return await self._rpc.batch([(method, [tx_hash]) for tx_hash in hashes])
+        return await self.rpc.batch([(method, [tx_hash]) for tx_hash in hashes])
 
     def _of_tokens(self, function: Any, *arguments: object) -> ViewCall:
         return ViewCall(self._deployment.conditional_tokens, function, arguments)

@@ -6,10 +6,10 @@ number of preparations is looked at first, because parsing a payload and decodin
 
 import contextlib
 
+from foretell.creation.chain_checks.terms import check_asked
 from foretell.creation.context import CreationContext
 from foretell.creation.messages import parse_envelope
 from foretell.creation.prepare import ids_of, takeable_claims
-from foretell.creation.terms import check_asked
 from foretell.creation.uploads import Upload
 from foretell.domain.creation.image_fields import assign_images, places_of
 from foretell.domain.creation.payload import Payload, parse_payload, payload_hash

@@ -10,13 +10,14 @@ from typing import Final
 
 from msgspec import structs
 
+from foretell.creation.chain_checks.plan_txs import fetch_plan_txs
+from foretell.creation.chain_checks.terms import check_terms
 from foretell.creation.context import CreationContext
 from foretell.creation.market_rows import event_row, registration_of, update_of
 from foretell.creation.messages import SentTxs
 from foretell.creation.metadata import store_final
 from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import Registered, register
-from foretell.creation.terms import check_terms
 from foretell.domain.creation.payload import Payload
 from foretell.domain.creation.plan import (
     EventContracts,
@@ -27,7 +28,6 @@ from foretell.domain.creation.plan import (
     SeenTx,
     build_metadata_plan,
     check_known,
-    check_txs,
     check_unchanged,
     event_market_id,
 )
@@ -169,25 +169,7 @@ async def _fetch_done(
     context: CreationContext, request: CreationRequest, plan: Sequence[PlanItem]
 ) -> Mapping[Bytes32, SeenTx]:
     """Return the transactions of a plan as the chain has them, or refuse any that differ."""
-    hashes = list(
-        {request.hash_by_id[item.item_id] for item in plan if item.item_id in request.hash_by_id}
-    )
-    txs = await context.reader.transactions(hashes)
-    receipts = await context.reader.receipts(hashes)
-    seen_by_hash = {
-        known.tx_hash: SeenTx(
-            sender=known.sender,
-            target=known.target,
-            value_wei=known.value_wei,
-            calldata=known.calldata,
-            is_success=None if receipt is None else receipt.is_success,
-            block_number=None if receipt is None else receipt.block_number,
-        )
-        for known, receipt in zip(txs, receipts, strict=True)
-        if known is not None
-    }
-    check_txs(plan, request.hash_by_id, seen_by_hash, request.creator)
-    return seen_by_hash
+    return await fetch_plan_txs(context.reader.rpc, plan, request.hash_by_id, request.creator)
 
 
 async def run_finalization(context: CreationContext, request: CreationRequest) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from foretell.creation.chain_checks.terms import check_terms
 from foretell.creation.context import CreationContext
 from foretell.creation.metadata import store_drafts, store_images
-from foretell.creation.terms import check_terms
 from foretell.domain.creation.payload import Payload, ResolutionType, parse_payload
 from foretell.domain.creation.plan import (
     MarketIds,

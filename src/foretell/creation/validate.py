@@ -7,10 +7,10 @@ a payload has, because the route is open to all.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from foretell.creation.chain_checks.terms import check_asked
 from foretell.creation.context import CreationContext
 from foretell.creation.prepare import claimed_names, duplicates_of, ids_of
 from foretell.creation.responses import CreationFees, PlannedMarket, Problem, ValidationResponse
-from foretell.creation.terms import check_asked
 from foretell.domain.creation.payload import (
     MarketDraft,
     Payload,

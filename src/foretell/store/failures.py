@@ -1,6 +1,7 @@
 """Failures of a database as refusals: it is unavailable, or other transactions hold rows for too long."""
 
 import contextlib
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
@@ -39,13 +40,21 @@ def begun_in_part() -> StoreUnavailable:
     return StoreUnavailable("the request has begun, and its next write had no place in time")
 
 
+def _cause(error: Exception) -> str:
+    """Return the words for a failure: a lock that stays is somebody else's, who should be looked for."""
+    original = getattr(error, "orig", None)
+    if getattr(original, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+        return "another program holds a lock on its file, such as a shell of SQLite"
+    return type(error).__name__
+
+
 @contextlib.asynccontextmanager
 async def reported() -> AsyncIterator[None]:
     """Raise StoreUnavailable, or RowsLocked, in place of what the libraries raise when a database does not do its work."""
     try:
         yield
     except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError, OSError) as error:
-        raise StoreUnavailable(type(error).__name__) from error
+        raise StoreUnavailable(_cause(error)) from error
     except sa.exc.DBAPIError as error:
         state = str(getattr(error.orig, "sqlstate", None) or "")
         if isinstance(error, sa.exc.InternalError) and not state:

@@ -4,14 +4,14 @@ import resource
 from pathlib import Path
 
 
-def process_running(pid_file: Path, mark: str) -> int | None:
-    """Return the process id of the file, or None unless its command line contains the mark."""
+def process_running(pid_file: Path, argument: str) -> int | None:
+    """Return the process id of the file, or None unless this is an argument of its command: a copied file lies."""
     try:
         pid = int(pid_file.read_text())
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (OSError, ValueError):
         return None
-    return pid if mark.encode() in command else None
+    return pid if argument.encode() in arguments else None
 
 
 def resident_bytes(pid_file: Path) -> int:

@@ -1,8 +1,9 @@
 """The saved states of the sandbox's chain: two dumps made while it runs, and one made at its end.
 
 A dump is written to a file of its own and renamed when it is complete, so a kill at any time leaves the one
-before. The file at the end is written in place by the chain itself. At a start the newest undamaged file is
-used; a damaged one is renamed and logged.
+before. The file at the end is written in place by the chain itself, and stays until the next end. At a start the
+undamaged file with the most blocks is used: the times of files say nothing of their order once they were copied, or
+the clock was set back. A damaged one is renamed and logged.
 
 The chain is started without the traces of its transactions: they are most of a state, and only the traces of new
 transactions are asked for. It has a first block of its own at each start, beside the one that it loads, and its states
@@ -54,6 +55,19 @@ _LIST_OF_PARTS: Final = msgspec.json.Decoder(list[_Parts])
 _NONE: Final = msgspec.Raw(b"[]")
 
 
+class _Height(msgspec.Struct, frozen=True):
+    """How long a state's chain is: the number of its newest block, in hexadecimal where the chain writes it so."""
+
+    best_block_number: int | str = 0
+
+    @property
+    def blocks(self) -> int:
+        return int(str(self.best_block_number), 0)
+
+
+_HEIGHT: Final = msgspec.json.Decoder(_Height)
+
+
 class PreparedState(NamedTuple):
     """The file to load, None if there is none; and the names that damaged files have now."""
 
@@ -82,19 +96,26 @@ class SavedState:
         return _size_of(packed)
 
     def prepare(self) -> PreparedState:
-        """Prepare a file with the newest undamaged state; rename the damaged ones."""
+        """Prepare a file with the undamaged state of the most blocks; rename the damaged ones."""
         damaged: list[str] = []
-        found = sorted(self._files(), key=lambda file: file.stat().st_mtime_ns, reverse=True)
-        for file in found:
-            content = _undamaged(file)
-            if content is not None:
-                loaded = self._folder / LOADED
-                with loaded.open("wb") as written:
-                    written.writelines(_loadable(content))
-                return PreparedState(loaded, damaged)
-            damaged.append(file.name + DAMAGED)
-            file.replace(file.with_name(damaged[-1]))
-        return PreparedState(None, damaged)
+        blocks_by_file: dict[Path, int] = {}
+        for file in self._files():
+            content = _content(file)
+            if content is not None and _parts(content) is not None:
+                blocks_by_file[file] = _blocks(content)
+            else:
+                damaged.append(file.name + DAMAGED)
+                file.replace(file.with_name(damaged[-1]))
+        if not blocks_by_file:
+            return PreparedState(None, damaged)
+        newest = max(blocks_by_file, key=blocks_by_file.__getitem__)
+        content = _content(newest)
+        parts = None if content is None else _parts(content)
+        assert parts is not None
+        loaded = self._folder / LOADED
+        with loaded.open("wb") as written:
+            written.writelines(_loadable(parts))
+        return PreparedState(loaded, damaged)
 
     def bytes_max(self) -> int:
         """Return the bytes of the largest state, unpacked, 0 before there is any."""
@@ -105,7 +126,8 @@ class SavedState:
         (self._folder / LOADED).unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
-        names = (NEWEST, BEFORE, AT_END, IN_PLACE)
+        """Return the files that exist; of two with as many blocks, the first is the newer one."""
+        names = (AT_END, NEWEST, BEFORE, IN_PLACE)
         return [file for name in names if (file := self._folder / name).exists()]
 
 
@@ -122,15 +144,31 @@ def _size_of(packed: bytes) -> int:
     return int.from_bytes(packed[-_GZIP_SIZE_BYTES:], "little")
 
 
-def _undamaged(file: Path) -> _Parts | None:
-    """Return the parts of a file's state, or None when it is cut off or changed."""
+def _content(file: Path) -> bytes | None:
+    """Return the JSON in a file, or None when its packing is cut off or changed."""
+    content = file.read_bytes()
+    if file.suffix != ".gz":
+        return content
     try:
-        content = file.read_bytes()
-        if file.suffix == ".gz":
-            content = gzip.decompress(content)
-        return _PARTS.decode(content)
-    except (EOFError, gzip.BadGzipFile, zlib.error, msgspec.MsgspecError, UnicodeError):
+        return gzip.decompress(content)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
         return None
+
+
+def _parts(content: bytes) -> _Parts | None:
+    """Return the parts of a state, or None when it is cut off or changed."""
+    try:
+        return _PARTS.decode(content)
+    except (msgspec.MsgspecError, UnicodeError):
+        return None
+
+
+def _blocks(content: bytes) -> int:
+    """Return the number of a state's newest block, 0 where it does not say."""
+    try:
+        return _HEIGHT.decode(content).blocks
+    except (msgspec.MsgspecError, ValueError):
+        return 0
 
 
 def _loadable(state: _Parts) -> Iterator[bytes]:

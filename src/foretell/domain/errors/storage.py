@@ -15,6 +15,18 @@ class StoreUnavailable(Unavailable):
         super().__init__(f"the database is unavailable: {cause}")
 
 
+class SchemaNewer(ForetellError):
+    """The database has the schema of a later release than this one, which cannot bring it back."""
+
+    def __init__(self, found: str, known: str) -> None:
+        super().__init__(
+            f"the database is of a later release: its schema is {found}, and the newest that this release knows is"
+            f" {known}; start that release, or restore a copy from before its first start",
+            found=found,
+            known=known,
+        )
+
+
 class WritesBusy(StoreUnavailable):
     """Other writes of requests, or those of the client, use all places for writes."""
 

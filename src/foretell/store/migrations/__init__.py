@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
+from foretell.domain.errors.storage import SchemaNewer
 from foretell.store.database import Database
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ _VERSION: Final = sa.table("alembic_version", sa.column("version_num"))
 
 
 async def upgrade(database: Database) -> None:
-    """Bring the database to today's schema; two processes that start at once do it once."""
+    """Bring the database to today's schema; two processes that start at once do it once.
+
+    Raises SchemaNewer when a later release has brought it further.
+    """
     await database.run_sync(_upgrade)
 
 
@@ -35,7 +39,10 @@ async def is_current(database: Database) -> bool:
 def _upgrade(connection: sa.Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_UPGRADE_LOCK)))
-    if not _is_current(connection):
+    found = _revisions(connection)
+    if newer := [each for each in found if each > head()]:
+        raise SchemaNewer(max(newer), head())
+    if found != [head()]:
         import alembic.command  # a start that upgrades nothing does not need what this loads
 
         alembic.command.upgrade(configuration(connection), "head")
@@ -43,9 +50,14 @@ def _upgrade(connection: sa.Connection) -> None:
 
 def _is_current(connection: sa.Connection) -> bool:
     """Return whether the database has today's schema."""
+    return _revisions(connection) == [head()]
+
+
+def _revisions(connection: sa.Connection) -> list[str]:
+    """Return the revision of the database, in a list that is empty before there is any."""
     if not sa.inspect(connection).has_table(_VERSION.name):
-        return False
-    return connection.execute(sa.select(_VERSION.c.version_num)).scalars().all() == [head()]
+        return []
+    return [str(each) for each in connection.execute(sa.select(_VERSION.c.version_num)).scalars()]
 
 
 def head() -> str:

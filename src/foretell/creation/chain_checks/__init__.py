@@ -1,0 +1,1 @@
+"""Checks of what a creator did on the chain, against its plan."""

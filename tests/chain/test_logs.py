@@ -24,7 +24,7 @@ from foretell.domain.contracts.logs import (
     TokensTransferred,
 )
 from foretell.domain.contracts.sandbox_accounts import AccountRole
-from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
+from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable
 from foretell.domain.values.hexadecimal import Address
 
 pytestmark = pytest.mark.anyio
@@ -169,14 +169,6 @@ async def test_a_range_that_a_node_refuses_is_split_until_it_fits(
     assert logs_in(read) == logs_in(await logs.read(first_block, head))
 
 
-async def test_a_block_that_is_refused_alone_is_a_refusal(
-    logs: LogReader, first_block: int, proxy: FaultProxy
-) -> None:
-    proxy.fail_always(GET_LOGS, refuse("query timed out"))
-    with pytest.raises(RpcRefused, match="timed out"):
-        await logs.read(first_block, first_block + 40)
-
-
 async def test_a_node_that_does_not_answer_gets_smaller_ranges(
     faulty_rpc: Rpc, first_block: int, sandbox: Sandbox, proxy: FaultProxy
 ) -> None:
@@ -245,16 +237,28 @@ async def test_a_log_that_the_bloom_filter_excludes_is_refused(
         await logs.read(number - 1, number)
 
 
-@pytest.mark.parametrize(
-    "answer", [None, [], [{}], [None], "0x", [{"logs": None}], [{"logs": [{"address": 1}]}]]
-)
-async def test_malformed_receipts_are_refused(
+@pytest.mark.parametrize("answer", [None, []])
+async def test_missing_receipts_are_refused(
     logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, answer: object
 ) -> None:
     number = await pay_twice_in_a_block(fresh_sandbox)
     proxy.fail(GET_RECEIPTS, change(lambda _: answer))
-    with pytest.raises((ChainInconsistent, ChainUnavailable)):
+    with pytest.raises(ChainInconsistent):
         await logs.read(number, number)
+
+
+@pytest.mark.parametrize(
+    "answer", [[{}], [None], "0x", [{"logs": None}], [{"logs": [{"address": 1}]}]]
+)
+async def test_malformed_receipts_count_as_none_and_those_of_each_transaction_are_compared(
+    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, answer: object
+) -> None:
+    number = await pay_twice_in_a_block(fresh_sandbox)
+    proxy.fail_always(GET_RECEIPTS, change(lambda _: answer))
+    proxy.fail(GET_LOGS, change(without_one))
+    with pytest.raises(ChainInconsistent, match="differ"):
+        await logs.read(number, number)
+    assert len(logs_in(await logs.read(number, number))) == 2
 
 
 @pytest.mark.parametrize("places", [(0, 1), (0,), (1,)])

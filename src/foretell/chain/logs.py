@@ -6,6 +6,8 @@ them. Where a header's bloom filter does not exclude our contracts, the logs of 
 fetched in a second way, which names the block's hash, and both answers must be equal. Answers that
 do not match are refused. One answer is decoded while the node sends the other. Nodes write both
 alike, letter by letter, so the second is usually compared without being decoded.
+
+An answer that is too large halves the range, and that on a single block is read in other ways.
 """
 
 import asyncio
@@ -21,12 +23,20 @@ import msgspec
 from foretell.chain.rpc import CALLS_PER_BATCH_MAX, Rpc
 from foretell.chain.rpc_types import (
     BlockHeader,
-    LogName,
     RawBlock,
     RawLog,
     ReceiptLogs,
     quantity_of,
     read_header,
+)
+from foretell.chain.smaller_reads import (
+    GET_LOGS,
+    TOO_LARGE,
+    UNREADABLE,
+    LogFilter,
+    SingleBlockReader,
+    decoded,
+    logs_of,
 )
 from foretell.domain.contracts.log_decoder import decode_with, schemas_of, topics_of
 from foretell.domain.contracts.log_schemas import LogSchema
@@ -41,9 +51,6 @@ LOGS_PER_TURN: Final = 500
 
 T = TypeVar("T")
 
-_UNREADABLE: Final = (msgspec.MsgspecError, RecursionError)
-
-_GET_LOGS: Final = "eth_getLogs"
 _GET_RECEIPTS: Final = "eth_getBlockReceipts"
 
 
@@ -93,10 +100,12 @@ class LogReader:
         self._blocks_max = blocks_per_read_max
         self._span = blocks_per_read_max
         self._has_receipts = has_receipts
-        self._topics = frozenset().union(*map(topics_of, kind_by_contract.values()))
+        topics = frozenset().union(*map(topics_of, kind_by_contract.values()))
+        self._filter = LogFilter(self._contracts, topics)
+        self._single = SingleBlockReader(rpc, self._filter)
         self._bloom = BloomQuery(
             [address_bytes(address) for address in kind_by_contract],
-            [bytes.fromhex(topic[2:]) for topic in self._topics],
+            [bytes.fromhex(topic[2:]) for topic in topics],
         )
 
     async def read(
@@ -108,48 +117,51 @@ class LogReader:
         do not match: after a reorg, or by a fault of the node. Read again then.
         """
         assert first <= last
-        end = min(last, first + self._span - 1)
-        async with _beside([self._fetch_logs(first, end)]) as (fetching,):
-            headers = await self._fetch_headers(first, end)
+        while True:
+            end = min(last, first + self._span - 1)
+            try:
+                blocks = await self._read_range(first, end, parent_hash)
+            except TOO_LARGE:
+                if end == first:
+                    raise
+                self._span = (end - first + 1) // 2
+            except ChainUnavailable:
+                self._span = max(1, self._span // 2)
+                raise
+            else:
+                self._span = min(self._blocks_max, self._span * 2)
+                return blocks
+
+    async def _read_range(
+        self, first: int, last: int, parent_hash: Bytes32 | None
+    ) -> list[BlockLogs]:
+        """Return these blocks; an answer on several of them may be too large."""
+        async with _beside([self._fetch_logs(first, last)]) as (fetching,):
+            headers = await self._fetch_headers(first, last)
             _check_chain(headers, parent_hash)
             candidates = [each for each in headers if self._bloom.may_be_in(each.logs_bloom)]
             async with _beside(self._fetches_again(candidates)) as fetching_again:
-                texts = await self._fitting(fetching, len(headers))
-                if texts is not None:
-                    blocks = await self._read_blocks(headers, texts)
-                    return await self._checked(blocks, fetching_again)
-        return await self.read(first, first + self._span - 1, parent_hash)
+                texts = await self._first_answer(fetching, headers)
+                blocks = await self._read_blocks(headers, texts)
+                return await self._checked(blocks, fetching_again)
 
-    async def _fitting(
-        self, fetching: "asyncio.Task[list[msgspec.Raw]]", blocks: int
-    ) -> list[msgspec.Raw] | None:
-        """Return the logs of so many blocks, or None when the node gives only those of fewer."""
+    async def _first_answer(
+        self, fetching: "asyncio.Task[list[msgspec.Raw]]", headers: Sequence[BlockHeader]
+    ) -> Sequence[msgspec.Raw]:
+        """Return the logs of blocks, of a single one in any way that the node serves."""
         try:
-            texts = await fetching
-        except RpcRefused:
-            if blocks == 1:
+            return await fetching
+        except TOO_LARGE as error:
+            if len(headers) > 1:
                 raise
-            self._span = blocks // 2
-            return None
-        except ChainUnavailable:
-            self._span = max(1, self._span // 2)
-            raise
-        self._span = min(self._blocks_max, self._span * 2)
-        return texts
+            return await self._single.first_answer(headers[0], error)
 
     async def _fetch_logs(self, first: int, last: int) -> list[msgspec.Raw]:
-        query = {
-            "fromBlock": hex(first),
-            "toBlock": hex(last),
-            **self._filter(),
-        }
-        found = await self._rpc.call_as(list[msgspec.Raw], _GET_LOGS, query)
+        query = self._filter.query(fromBlock=hex(first), toBlock=hex(last))
+        found = await self._rpc.call_as(list[msgspec.Raw], GET_LOGS, query)
         if found is None:
-            raise ChainUnavailable(_GET_LOGS, "no logs and no error")
+            raise ChainUnavailable(GET_LOGS, "no logs and no error")
         return found
-
-    def _filter(self) -> dict[str, Any]:
-        return {"address": list(self._contracts), "topics": [sorted(self._topics)]}
 
     async def _fetch_headers(self, first: int, last: int) -> list[BlockHeader]:
         numbers = range(first, last + 1)
@@ -194,8 +206,8 @@ class LogReader:
                 if end >= turn_ends_at:
                     turn_ends_at = end + LOGS_PER_TURN
                     await asyncio.sleep(0)
-        except _UNREADABLE as error:
-            raise ChainUnavailable(_GET_LOGS, "a log has another shape") from error
+        except UNREADABLE as error:
+            raise ChainUnavailable(GET_LOGS, "a log has another shape") from error
         return [
             read_by_hash.get(header.block_hash) or _ReadBlock(BlockLogs(header, (), 0), ())
             for header in headers
@@ -224,11 +236,24 @@ class LogReader:
     async def _fetch_again(
         self, headers: Sequence[BlockHeader]
     ) -> dict[str, Sequence[msgspec.Raw]]:
+        """Return the second answer on blocks, on a single one in any way that the node serves."""
+        try:
+            return await self._fetch_second(headers)
+        except (ChainUnavailable, RpcRefused) as error:
+            # A node may be silent for too long while it puts the receipts of a block together.
+            if len(headers) > 1:
+                raise
+            (header,) = headers
+            return {header.block_hash: await self._single.second_answer(header, error)}
+
+    async def _fetch_second(
+        self, headers: Sequence[BlockHeader]
+    ) -> dict[str, Sequence[msgspec.Raw]]:
         """Return the logs of blocks, fetched in the second way; those of other contracts may be among them."""
         if not self._has_receipts:
-            queries = [{"blockHash": header.block_hash, **self._filter()} for header in headers]
+            queries = [self._filter.query(blockHash=header.block_hash) for header in headers]
             answers = await self._rpc.batch_as(
-                list[msgspec.Raw], [(_GET_LOGS, [query]) for query in queries]
+                list[msgspec.Raw], [(GET_LOGS, [query]) for query in queries]
             )
             return {
                 header.block_hash: found or []
@@ -239,7 +264,7 @@ class LogReader:
             [(_GET_RECEIPTS, [hex(header.block_number)]) for header in headers],
         )
         return {
-            header.block_hash: _logs_of(header, found)
+            header.block_hash: _logs_in(header, found)
             for header, found in zip(headers, receipts, strict=True)
         }
 
@@ -250,22 +275,16 @@ class LogReader:
         if texts == again:
             return
         others = _without(again, texts)
-        if others is not None and not any(map(self._is_ours, others)):
+        if others is not None and not any(map(self._filter.is_ours, others)):
             return
         # The node writes the two answers in different ways, or they differ.
-        first = [_decoded(_LOG, text) for text in texts]
-        logs = [_decoded(_LOG, text) for text in again if self._is_ours(text)]
+        first = [decoded(_LOG, text) for text in texts]
+        logs = [decoded(_LOG, text) for text in again if self._filter.is_ours(text)]
         is_removed = any(log.removed for log in logs)
         if is_removed or list(map(_identity, first)) != list(map(_identity, logs)):
             raise ChainInconsistent(
                 f"two answers on the logs of block {header.block_number} differ"
             )
-
-    def _is_ours(self, text: msgspec.Raw) -> bool:
-        log = _decoded(_NAME, text)
-        if not log.topics:
-            return False
-        return log.address.lower() in self._contracts and log.topics[0].lower() in self._topics
 
     def _placed(
         self, header: BlockHeader, logs: Sequence[RawLog], indexes: Sequence[int]
@@ -316,21 +335,11 @@ def _check_chain(headers: Sequence[BlockHeader], parent_hash: Bytes32 | None) ->
         expected = header.block_hash
 
 
-def _decoded(decoder: "msgspec.json.Decoder[T]", text: msgspec.Raw) -> T:
-    try:
-        return decoder.decode(text)
-    except _UNREADABLE as error:
-        raise ChainUnavailable(_GET_LOGS, "a log has another shape") from error
-
-
-def _logs_of(header: BlockHeader, receipts: Sequence[ReceiptLogs] | None) -> Sequence[msgspec.Raw]:
+def _logs_in(header: BlockHeader, receipts: Sequence[ReceiptLogs] | None) -> Sequence[msgspec.Raw]:
     """Return the logs of all contracts; a block whose filter is not empty has receipts."""
     if not receipts:
         raise ChainInconsistent(f"block {header.block_number} without receipts")
-    for receipt in receipts:
-        if receipt.block_hash.lower() != header.block_hash:
-            raise ChainInconsistent(f"receipts of another block {header.block_number}")
-    return list(itertools.chain.from_iterable([receipt.logs for receipt in receipts]))
+    return logs_of(header, receipts)
 
 
 def _checked_indexes(header: BlockHeader, logs: Sequence[RawLog]) -> Sequence[int]:
@@ -338,7 +347,7 @@ def _checked_indexes(header: BlockHeader, logs: Sequence[RawLog]) -> Sequence[in
     try:
         indexes = [int(log.log_index, 16) for log in logs]
     except ValueError as error:
-        raise ChainUnavailable(_GET_LOGS, "the answer is not a number") from error
+        raise ChainUnavailable(GET_LOGS, "the answer is not a number") from error
     if indexes != sorted(set(indexes)) or any([log.removed for log in logs]):  # noqa: C419 - a list is faster here
         raise ChainInconsistent(f"the logs of block {header.block_number} are out of order")
     return indexes
@@ -359,9 +368,9 @@ def _without(
 
 def _identity(log: RawLog) -> tuple[object, ...]:
     return (
-        quantity_of(log.block_number, _GET_LOGS),
+        quantity_of(log.block_number, GET_LOGS),
         log.block_hash.lower(),
-        quantity_of(log.log_index, _GET_LOGS),
+        quantity_of(log.log_index, GET_LOGS),
         log.transaction_hash.lower(),
         log.address.lower(),
         [topic.lower() for topic in log.topics],
@@ -370,5 +379,4 @@ def _identity(log: RawLog) -> tuple[object, ...]:
 
 
 _LOG: Final = msgspec.json.Decoder(RawLog)
-_NAME: Final = msgspec.json.Decoder(LogName)
 _BLOCK_HASH: Final = operator.attrgetter("block_hash")

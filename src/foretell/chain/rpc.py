@@ -135,7 +135,7 @@ class Rpc:
 
     async def call(self, method: str, *params: object) -> Any:
         """Return the result of a read, requested up to `READ_ATTEMPTS_MAX` times."""
-        return await self.call_as(Any, method, *params)
+        return await self._repeated(Any, method, params)
 
     async def call_as(self, kind: type[T], method: str, *params: object) -> T | None:
         """Return the result of such a read, decoded as this type, or None for null.
@@ -143,13 +143,21 @@ class Rpc:
         That is a good deal faster than decoding it to dicts and converting them.
 
         Raises ChainUnavailable when the result has another shape.
+        Raises AnswerTooLarge when the answer is beyond the bound of all answers: ask for less.
         """
+        return await self._repeated(kind, method, params, self._answer_bytes_max)
+
+    async def _repeated(
+        self, kind: type[T], method: str, params: Sequence[object], bytes_max: int | None = None
+    ) -> T | None:
         for pause_s in itertools.islice(pauses_s(RETRY_S, RETRY_S_MAX), READ_ATTEMPTS_MAX - 1):
             try:
-                return await self._send_as(kind, method, params)
+                return await self._send_as(kind, method, params, bytes_max)
+            except AnswerTooLarge:
+                raise
             except ChainUnavailable:
                 await asyncio.sleep(pause_s)
-        return await self._send_as(kind, method, params)
+        return await self._send_as(kind, method, params, bytes_max)
 
     async def send(self, method: str, *params: object, answer_bytes_max: int | None = None) -> Any:
         """Return the result of a call that is sent exactly once.
@@ -174,18 +182,28 @@ class Rpc:
 
     async def batch(self, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
         """Return the results of several reads in their order, in as few round trips as possible."""
-        return await self.batch_as(Any, calls)
+        return await self._batched(Any, calls)
 
     async def batch_as(
         self, kind: type[T], calls: Sequence[tuple[str, Sequence[object]]]
     ) -> list[T | None]:
-        """Return the results of such reads, each decoded as this type, or None for null."""
+        """Return the results of such reads, each decoded as this type, or None for null.
+
+        Raises AnswerTooLarge when the answers are beyond the bound together: ask for fewer at once.
+        """
+        return await self._batched(kind, calls, self._answer_bytes_max)
+
+    async def _batched(
+        self,
+        kind: type[T],
+        calls: Sequence[tuple[str, Sequence[object]]],
+        bytes_max: int | None = None,
+    ) -> list[T | None]:
         results: list[T | None] = []
         for start in range(0, len(calls), CALLS_PER_BATCH_MAX):
             part = calls[start : start + CALLS_PER_BATCH_MAX]
-            results += [
-                _result(method, answer) for method, answer in await self._answers(kind, part)
-            ]
+            answers = await self._answers(kind, part, bytes_max)
+            results += [_result(method, answer) for method, answer in answers]
         return results
 
     async def send_all(
@@ -230,7 +248,7 @@ class Rpc:
         except AnswerTooLarge as error:
             if bytes_max is not None:
                 raise
-            # No answer of a node that works is beyond the bound of all answers.
+            # A caller that names no bound asks for nothing that it could make smaller.
             raise ChainUnavailable(method, f"more than {self._answer_bytes_max} bytes") from error
 
     async def _post_at_once(

@@ -13,6 +13,7 @@ from foretell.chain.broadcaster import Broadcaster
 from foretell.chain.nonce_use import find_nonce_use
 from foretell.chain.rpc_types import RawSighting, quantity_of, sighting_of
 from foretell.chain.sending_account import SendingAccount
+from foretell.chain.smaller_reads import BatchReader
 from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
 from foretell.domain.evm.transaction import (
     WAITING,
@@ -64,6 +65,7 @@ class Watcher:
     def __init__(self, account: SendingAccount, broadcaster: Broadcaster) -> None:
         self._account = account
         self._broadcaster = broadcaster
+        self._batches = BatchReader(account.rpc)
         self._displaced_by_id: dict[str, _Displaced] = {}
         self._gap_since_ms: int | None = None
 
@@ -89,14 +91,19 @@ class Watcher:
             return len(unfinished)
 
     async def _fetch_view(self, rows: Sequence[SentTx]) -> _ChainView:
+        """Return where the attempts are.
+
+        Whom a transaction calls may have it emit logs without number, so receipts may be too large for one answer.
+        """
         hashes = [attempt.tx_hash for row in rows for attempt in row.attempts]
-        head, used, *receipts = await self._account.rpc.batch_as(
+        head, used, *receipts = await self._batches.read(
             _SEEN,
             [
                 ("eth_blockNumber", []),
                 ("eth_getTransactionCount", [self._account.address, "latest"]),
                 *(("eth_getTransactionReceipt", [tx_hash]) for tx_hash in hashes),
             ],
+            list,
         )
         tx_ids = [row.tx_id for row in rows for _ in row.attempts]
         sightings = {}

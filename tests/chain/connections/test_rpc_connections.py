@@ -230,6 +230,26 @@ async def test_an_answer_of_too_many_bytes_is_no_failure_of_the_node(
         assert await rpc.send("eth_x") == "0x1"
 
 
+async def test_attack_m1_an_answer_beyond_the_bound_of_all_is_asked_for_once() -> None:
+    large = [plain(body(1))]
+    async with serving(large, large, bytes_max=len(LARGE) // 2) as (server, rpc):
+        with pytest.raises(AnswerTooLarge):
+            await rpc.call_as(str, "eth_x")
+        with pytest.raises(AnswerTooLarge):
+            await rpc.batch_as(str, [("eth_x", [])])
+        assert len(server.requests) == 2
+
+
+async def test_an_answer_beyond_the_bound_of_all_is_none_to_other_callers() -> None:
+    large = [plain(body(1))]
+    async with serving(*[large] * 5, bytes_max=len(LARGE) // 2) as (server, rpc):
+        for asking in (rpc.call("eth_x"), rpc.batch([("eth_x", [])]), rpc.send("eth_x")):
+            with pytest.raises(ChainUnavailable, match="more than") as refusal:
+                await asking
+            assert type(refusal.value) is ChainUnavailable
+        assert len(server.requests) == 5
+
+
 @pytest.mark.parametrize(
     "parts",
     [

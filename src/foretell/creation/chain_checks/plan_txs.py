@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import ChainTx, RawSighting, chain_tx_of, sighting_of
+from foretell.chain.smaller_reads import BatchReader
 from foretell.domain.creation.plan import PlanItem, PlanTx, SeenTx, check_txs
 from foretell.domain.errors.chain import AnswerTooLarge, RpcRefused
 from foretell.domain.errors.creation import TxInvalid, TxPending
@@ -90,14 +91,12 @@ async def _fetch_part(rpc: Rpc, part: Sequence[PlanTx], bytes_max: int) -> list[
 
 async def _fetch_sightings(rpc: Rpc, hashes: Sequence[Bytes32]) -> dict[Bytes32, MinedAttempt]:
     """Return where the transactions are that are in a block, by their hashes."""
-    sighting_by_hash = {}
+    batches, sightings = BatchReader(rpc), []
     for part in _parts(hashes):
         calls = [("eth_getTransactionReceipt", [tx_hash]) for tx_hash in part]
-        for answer in await rpc.batch_as(RawSighting, calls):
-            if answer is not None:
-                sighting = sighting_of(answer)
-                sighting_by_hash[sighting.tx_hash] = sighting
-    return sighting_by_hash
+        answers = await batches.read(RawSighting, calls, list)
+        sightings += [sighting_of(answer) for answer in answers if answer is not None]
+    return {sighting.tx_hash: sighting for sighting in sightings}
 
 
 def _parts(named: Sequence[_T]) -> Iterator[Sequence[_T]]:

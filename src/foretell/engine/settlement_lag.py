@@ -6,7 +6,8 @@ and past a bound nothing is matched: what may not settle in time is refused befo
 A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other trades
 of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. While the node
 refuses everything, trades stay `MATCHED`, which is a lag. A trade of a halted market is no sign either. Each exchange has
-a lag of its own: while one is paused, orders of the other go on.
+a lag of its own: while one is paused, orders of the other go on, where settlement has no trade wait for one that the
+pause or a halt stops.
 """
 
 from collections.abc import Mapping

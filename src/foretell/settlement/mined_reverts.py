@@ -2,8 +2,9 @@
 
 A wallet with code can answer rightly while it is simulated and fail when it is mined. The node's trace
 of the transaction shows whose call failed. Without such a proof the fills are mined one by one, so that those
-of honest makers settle. What that costs is held against the one wallet that can have been the cause, if there is
-only one: any wallet can take its funds away and bring them back around a block.
+of honest makers settle. What that costs is held against each wallet whose order was over or not paid for after the
+block, or else against the one that can have been the cause, if there is only one: any wallet can take its funds
+away and bring them back around a block.
 """
 
 from typing import Final, NamedTuple
@@ -28,7 +29,9 @@ from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import Matched, match_call
 from foretell.settlement.wallet_funds import refused_at
 from foretell.store.outbox.failed_deliveries import has_failed_delivery
-from foretell.store.outbox.settlements import count_mined_reverts, is_split, load_earlier
+from foretell.store.outbox.landed_trades import load_landings
+from foretell.store.outbox.mined_reverts import count_mined_reverts, is_split
+from foretell.store.outbox.settlements import load_earlier
 
 log = structlog.get_logger(__name__)
 
@@ -38,11 +41,11 @@ EXPIRED: Final = "OrderExpired"
 
 
 class MinedRevert(NamedTuple):
-    """What follows a transaction that was mined in vain, and who made it fail, if that is proved."""
+    """What follows a transaction that was mined in vain, and the wallets for which its gas counts."""
 
     report: FailureReport
     gas: int = 0
-    offence: Offence | None = None
+    offences: tuple[Offence, ...] = ()
 
 
 async def judge_mined_revert(
@@ -54,7 +57,8 @@ async def judge_mined_revert(
     one may be mined in vain: a wallet may also fail while it is judged.
     """
     trade, cause = matched.row.trade, f"{REVERTS_WHEN_MINED}: {sent.failure}"
-    gas, offence, block_number = 0, None, None
+    gas, block_number = 0, None
+    offences: tuple[Offence, ...] = ()
     if sent.mined_hash is not None:
         receipt = await context.operator.receipt(sent.mined_hash)
         gas = 0 if receipt is None else receipt.gas_used
@@ -62,33 +66,37 @@ async def judge_mined_revert(
         failed = await context.operator.failed_calls(sent.mined_hash)
         wallets = {trade.taker, *(fill.maker for fill in trade.fills)}
         if (wallet := reverting_wallet(failed, wallets)) is not None:
-            offence = Offence(wallet, is_reverting=True, gas=gas, cause=cause)
-            return MinedRevert(report_of_reverting(trade, wallet, cause), gas, offence)
+            offences = (Offence(wallet, is_reverting=True, gas=gas, cause=cause),)
+            return MinedRevert(report_of_reverting(trade, wallet, cause), gas, offences)
         if (wallet := unpaying_wallet(failed, wallets, context.assets)) is not None:
-            offence = Offence(wallet, is_reverting=False, gas=gas, cause=cause)
+            offences = (Offence(wallet, is_reverting=False, gas=gas, cause=cause),)
     is_passing = await context.operator.revert_of(match_call(matched, "")) is None
-    if offence is None and block_number is not None:
-        suspect = await _suspect(context, matched, block_number, is_passing=is_passing)
-        if suspect is not None:
-            offence = Offence(suspect, is_reverting=False, gas=gas, cause=cause)
-    if (
-        offence is not None
-        and block_number is not None
-        and await _lacked_a_delivery(context, matched, offence.wallet, block_number)
-    ):
-        offence = None
+    if block_number is not None:
+        unproven = [each.wallet for each in offences] or await _suspects(
+            context, matched, block_number, is_passing=is_passing
+        )
+        charged = [
+            wallet
+            for wallet in unproven
+            if not await _is_excused(context, matched, wallet, block_number)
+        ]
+        offences = tuple(
+            Offence(wallet, is_reverting=False, gas=gas, cause=cause) for wallet in charged
+        )
     report = await _report(context, settlement, matched, cause, is_passing=is_passing)
-    if offence is not None and report.final_cause is not None:
-        report = FailureReport(tuple(orders_of(trade, offence.wallet, cause)), report.final_cause)
-    return MinedRevert(report, gas, offence)
+    if offences and report.final_cause is not None:
+        refused = [order for each in offences for order in orders_of(trade, each.wallet, cause)]
+        report = FailureReport(tuple(refused), report.final_cause)
+    return MinedRevert(report, gas, offences)
 
 
-async def _suspect(
+async def _suspects(
     context: SettlementContext, matched: Matched, block_number: int, *, is_passing: bool
-) -> Address | None:
-    """Return the one wallet that a transaction can have been mined in vain for, by its block; None if it is not clear.
+) -> list[Address]:
+    """Return the wallets that a transaction can have been mined in vain for, by its block; none if it is not clear.
 
-    That is the wallet whose order was over or not paid for after the block; time alone ends an expired one. Or else the wallet with code of a
+    Those are all whose order was over or not paid for after the block: each would have made it fail by itself, and
+    only the wallet itself ends its order or takes its funds away; time alone ends an expired one. Or else that is the wallet with code of a
     single fill whose simulation passes still, where the other wallet is an account that did nothing in the
     block.
     """
@@ -98,26 +106,31 @@ async def _suspect(
         blamed = [each for each in refused if each.cause != EXPIRED]
         wallets = {_wallet_of(trade, each.order_id) for each in blamed}
         if wallets or len(trade.fills) > 1 or not is_passing:
-            return wallets.pop() if len(wallets) == 1 else None
+            return sorted(wallets)
         both = (trade.taker, trade.fills[0].maker)
         contracts = {*context.assets, matched.exchange}
         idle = await context.operator.idle_accounts(both, block_number, contracts)
     except RpcRefused as refusal:
         log.warning("block of a mined revert not examined", cause=refusal.message)
-        return None
+        return []
     if len(idle) != 1:
-        return None
+        return []
     (suspect,) = set(both) - idle
     is_plain = await context.operator.accounts_without_code([suspect])
-    return None if is_plain else suspect
+    return [] if is_plain else [suspect]
 
 
-async def _lacked_a_delivery(
+async def _is_excused(
     context: SettlementContext, matched: Matched, wallet: Address, block_number: int
 ) -> bool:
-    """Return whether the wallet may have lacked what an earlier trade failed to bring it."""
+    """Return whether the wallet may have lacked what an earlier trade failed to bring it.
+
+    Or whether an unknown transaction filled the orders of the trade, as one of another copy of the data does.
+    """
     tries_max = context.options.attempts_max
     async with context.database.reading() as tx:
+        if await load_landings(tx, [matched.row.trade.trade_id]):
+            return True
         return await has_failed_delivery(tx, matched.row, wallet, block_number, tries_max)
 
 

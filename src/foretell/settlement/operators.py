@@ -4,7 +4,7 @@ Accounts are mined in any order, so with several of them nothing is sent that ne
 way: batches are simulated on the newest block, and a trade alone waits for the earlier ones of its wallets.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import structlog
@@ -76,10 +76,15 @@ async def _may_send(context: SettlementContext, sender: Sender, exchange: Addres
     return bool(is_operator)
 
 
-async def must_wait(context: SettlementContext, settlement: Settlement) -> bool:
-    """Return whether a trade alone waits for an earlier one of its wallets, which another account may carry."""
+async def must_wait(
+    context: SettlementContext, settlement: Settlement, closed: Collection[Address]
+) -> bool:
+    """Return whether a trade alone waits for an earlier one of its wallets, which another account may carry.
+
+    No account carries those of a closed exchange.
+    """
     if not context.further_operators:
         return False
     (matched,) = await load_matched(context, [settlement])
     async with context.database.reading() as tx:
-        return await load_earlier(tx, matched.row) is EarlierTrades.MAY_PASS
+        return await load_earlier(tx, matched.row, closed) is EarlierTrades.MAY_PASS

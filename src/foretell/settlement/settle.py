@@ -7,13 +7,14 @@ outcome of the last is final and settled nothing.
 Trades may need each other: tokens bought in one are sold in the next. One that needs an earlier one waits while
 that may pass, and gets a later account nonce, so the chain has them in that order. A node that ignores pending transactions reports
 that the later one reverts; no try is counted while an earlier trade of its wallets may pass. Nor is
-one counted while the exchange is closed to the operator: the pass ends, and the trades stay named.
+one counted while the exchange is closed to the operator: the pass ends, and the trades stay named. Trades of
+the other exchange do not wait for those, nor for those of a halted market.
 
 Trades that fail hold up others little: half of the places are for new trades of wallets without one.
 New trades of one exchange share transactions (`batches`), where the deployment has the contract.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import structlog
 
@@ -53,7 +54,7 @@ from foretell.settlement.node_refusals import check_node
 from foretell.settlement.operators import must_wait
 from foretell.settlement.simulations import unsimulated_trades
 from foretell.settlement.stored import load_matched, record
-from foretell.settlement.wallet_bars import count_offence, probe_wallets, without_barred
+from foretell.settlement.wallet_bars import count_offences, probe_wallets, without_barred
 from foretell.settlement.wallet_funds import orders_to_blame
 from foretell.store.outbox.settlements import (
     OpenSettlement,
@@ -215,7 +216,7 @@ async def _start(context: SettlementContext, due: Settlement, closed: _Closed) -
     """Name the transaction that carries a trade, and send it, unless its exchange is closed."""
     if closed and (await _load(context, due)).exchange in closed:
         return
-    if await must_wait(context, due):
+    if await must_wait(context, due, closed):
         await record(context, [waiting_settlement(due, context.now_ms(), context.options)])
         return
     named = named_settlement(due)
@@ -237,7 +238,7 @@ async def _send(context: SettlementContext, settlement: Settlement, closed: _Clo
     if matched.exchange in closed:
         return False
     try:
-        await _carry(context, settlement, match_call(matched, settlement.tx_id), matched)
+        await _carry(context, settlement, match_call(matched, settlement.tx_id), matched, closed)
         return True
     except ExchangeClosed as refusal:
         closed[matched.exchange] = refusal
@@ -257,7 +258,11 @@ async def _load(context: SettlementContext, settlement: Settlement) -> Matched:
 
 
 async def _carry(
-    context: SettlementContext, settlement: Settlement, call: OutgoingTx, matched: Matched
+    context: SettlementContext,
+    settlement: Settlement,
+    call: OutgoingTx,
+    matched: Matched,
+    closed: Collection[Address],
 ) -> None:
     """Send the call of a trade, or defer the trade when the call reverts.
 
@@ -271,7 +276,7 @@ async def _carry(
             await check_exchange(context.operator, call.target)
         if context.collateral is not None:
             await check_collateral(context.operator, call.target, context.collateral)
-        await _defer(context, settlement, matched, reason)
+        await _defer(context, settlement, matched, reason, closed)
 
 
 async def _requeue(
@@ -292,15 +297,20 @@ async def _requeue(
 
 
 async def _defer(
-    context: SettlementContext, settlement: Settlement, matched: Matched, cause: str
+    context: SettlementContext,
+    settlement: Settlement,
+    matched: Matched,
+    cause: str,
+    closed: Collection[Address],
 ) -> None:
     """Record what follows a revert: nothing, while an earlier trade may bring what is missing.
 
     Where the earlier trades fail as well, this one fails beside them and not after them, so a wallet
-    that can't pay ends all its trades together.
+    that can't pay ends all its trades together. It does not wait for those of a closed exchange either,
+    nor of a halted market: nobody knows how long that lasts.
     """
     async with context.database.reading() as tx:
-        earlier = await load_earlier(tx, matched.row)
+        earlier = await load_earlier(tx, matched.row, closed)
     if earlier is EarlierTrades.MAY_PASS:
         await record(context, [waiting_settlement(settlement, context.now_ms(), context.options)])
         return
@@ -333,8 +343,8 @@ async def _revert(context: SettlementContext, settlement: Settlement, sent: Sent
         judged = MinedRevert(FailureReport())
     now_ms, options, report = context.now_ms(), context.options, judged.report
     after = settlement_after_mined_revert(settlement, cause, report, now_ms, options)
-    await _record_failure(context, after, matched, report.refused, judged.offence)
-    count_offence(context, judged.offence, judged.gas)
+    await _record_failure(context, after, matched, report.refused, judged.offences)
+    count_offences(context, judged.offences, judged.gas)
 
 
 async def _fail(context: SettlementContext, settlement: Settlement, cause: str) -> None:
@@ -348,7 +358,7 @@ async def _record_failure(
     failed: Settlement,
     matched: Matched,
     refused: Sequence[RefusedOrder] = (),
-    offence: Offence | None = None,
+    offences: Sequence[Offence] = (),
 ) -> None:
     """Store a failed try, and with the last one the orders that are to blame.
 
@@ -364,4 +374,4 @@ async def _record_failure(
     report("settlement failed", **failed._asdict())
     for each in refused:
         log.warning("order is to blame", **each._asdict())
-    await record(context, [failed], refused, offence)
+    await record(context, [failed], refused, offences)

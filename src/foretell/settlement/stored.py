@@ -47,7 +47,7 @@ async def record(
     context: SettlementContext,
     settlements: Sequence[Settlement],
     refused: Sequence[RefusedOrder] = (),
-    offence: Offence | None = None,
+    offences: Sequence[Offence] = (),
     batch_gas: int = 0,
 ) -> None:
     """Store the progress of trades, all of it or none, what the chain refuses, and who is to blame.
@@ -60,7 +60,7 @@ async def record(
         await record_settlements(tx, settlements)
         if failed:
             await record_failures(tx, failed, day_of(context.now_ms()), batch_gas)
-        if offence is not None:
+        for offence in offences:
             await _record_offence(context, tx, offence)
 
 

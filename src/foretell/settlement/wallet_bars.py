@@ -58,10 +58,10 @@ WALLET: Final = "wallet"
 log = structlog.get_logger(__name__)
 
 
-def count_offence(context: SettlementContext, offence: Offence | None, gas: int) -> None:
-    """Count the gas of a settlement that was mined in vain in the metrics."""
-    context.counts.gas(NOBODY if offence is None else WALLET, gas)
-    if offence is not None:
+def count_offences(context: SettlementContext, offences: Sequence[Offence], gas: int) -> None:
+    """Count the gas of a settlement that was mined in vain in the metrics, once for all its wallets."""
+    context.counts.gas(WALLET if offences else NOBODY, gas)
+    for offence in offences:
         log.warning("wallet made a settlement fail", **offence._asdict())
 
 

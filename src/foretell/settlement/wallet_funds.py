@@ -22,7 +22,7 @@ from foretell.domain.exchange.failed_trades.short_orders import (
     short_orders,
 )
 from foretell.domain.exchange.ledger import COLLATERAL
-from foretell.domain.exchange.settlement import RefusedOrder
+from foretell.domain.exchange.settlement import RefusedOrder, end_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import Matched
@@ -74,7 +74,8 @@ async def refused_at(context: SettlementContext, matched: Matched, at: str) -> l
         if isinstance(answer, ExecutionReverted)
     }
     if len(causes) == len(parts):
-        causes = {}  # an exchange that takes no order at all says nothing about one
+        # An exchange that takes no order at all says nothing about one, unless each is over by its own wallet.
+        causes = {order_id: end for order_id, cause in causes.items() if (end := end_of(cause))}
     trade_id = row.trade.trade_id
     short = _short(trade_id, parts, holdings, answers[: len(asked)])
     refused = refused_orders(trade_id, causes)

@@ -7,12 +7,17 @@ from tests.rigs.values import encode_cancel_orders
 from tests.settlement.rig import HELD, UNIT, SettlementRig, Trader
 from tests.settlement.test_two_faced import a_two_faced_trader
 
-from foretell.domain.contracts.calldata import INCREMENT_NONCE, Approve
+from foretell.domain.contracts.calldata import ADD_OPERATOR, INCREMENT_NONCE, Approve
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.exchange import WalletBarred
+from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side
+from foretell.domain.exchange.settlement import Settlement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
+from foretell.settlement.match_call import match_call
+from foretell.settlement.stored import load_matched
 from foretell.store.outbox.wallet_bars import load_barred, load_gas
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("earlier_exchange")]
@@ -206,3 +211,73 @@ async def test_h1_an_order_that_expires_before_its_block_costs_its_owner_nothing
     await rig.act()
     assert (await rig.settlement(trade_id)).attempts == 1
     assert await charged(rig) == set()
+
+
+@pytest.mark.parametrize("has_traces", [True, False])
+async def test_h1_both_wallets_that_end_their_orders_in_the_block_of_the_match_are_charged(
+    rig: SettlementRig,
+    market: SandboxMarket,
+    traders: list[Trader],
+    proxy: FaultProxy,
+    *,
+    has_traces: bool,
+) -> None:
+    if not has_traces:
+        proxy.fail_always("debug_traceTransaction", NO_TRACES)
+    maker, taker, _ = traders
+    exchange = rig.sandbox.deployment.exchange
+    sell = maker.order(market, Side.SELL, 40, 10 * UNIT)
+    buy = taker.order(market, Side.BUY, 40, 10 * UNIT)
+    await maker.place(market, sell)
+    await taker.place(market, buy)
+    cancels = [(maker, encode_cancel_orders([sell])), (taker, encode_cancel_orders([buy]))]
+    await mine_behind(rig, *[(trader, exchange, calldata) for trader, calldata in cancels])
+    assert await charged(rig) == {maker.wallet, taker.wallet}
+
+
+async def test_h1_of_two_wallets_that_could_not_pay_the_one_that_lacks_a_delivery_is_not_charged(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    proxy.fail_always("debug_traceTransaction", NO_TRACES)
+    racer, liar, _ = traders
+    deployment, between = rig.sandbox.deployment, await rig.trader(6)
+    await rig.see()
+    order = racer.order(market, Side.SELL, 40, 10 * UNIT)
+    await racer.place(market, order)
+    await between.buy(market, 40, 10 * UNIT)
+    await between.sell(market, 50, 10 * UNIT)
+    await liar.buy(market, 50, 10 * UNIT)
+    cancel = encode_cancel_orders([order])
+    no_allowance = Approve(deployment.exchange, 0).encode()
+    await mine_behind(
+        rig, (racer, deployment.exchange, cancel), (liar, deployment.collateral, no_allowance)
+    )
+    assert await charged(rig) == {racer.wallet, liar.wallet}
+
+
+async def test_h1_two_wallets_whose_orders_another_transaction_filled_are_not_charged(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    """Another process that settles from a copy of the data, with an account of its own."""
+    maker, taker, _ = traders
+    other = await rig.trader(7)
+    exchange = rig.sandbox.deployment.exchange
+    admin = rig.sandbox.account(AccountRole.ADMIN)
+    await rig.sandbox.call(admin, exchange, ADD_OPERATOR.encode(other.wallet))
+    await maker.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await taker.buy(market, 40, 10 * UNIT)).trade_ids
+    await rig.projection.catch_up()
+    (matched,) = await load_matched(rig.context, [Settlement(trade_id)])
+    await rig.automine(is_on=False)
+    await rig.act()
+    await other.overtake(exchange, match_call(matched, "").calldata)
+    await rig.sandbox.mine(2)
+    await rig.automine(is_on=True)
+    await rig.watch()
+    await rig.see()
+    (sent,) = await rig.sent()
+    assert sent.status is TxStatus.FAILED
+    await rig.act()
+    assert await charged(rig) == set()
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [TradeStatus.CONFIRMED]

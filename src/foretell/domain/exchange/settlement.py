@@ -107,9 +107,12 @@ class EarlierTrades(enum.Enum):
     NONE = enum.auto()
     """There are none."""
     MAY_PASS = enum.auto()
-    """One of them is on its way, or no try of it has failed: it may bring what this trade gives."""
+    """One of them is on its way, or is tried and no try of it has failed: it may bring what this trade gives."""
     FAIL = enum.auto()
-    """Every one of them has failed a try, and is tried again."""
+    """Each of them has failed a try and is tried again, or is not tried while its exchange or its market stops.
+
+    It may still bring what this trade gives, but nobody knows when, so this one does not wait.
+    """
 
 
 class FailingFill(NamedTuple):
@@ -138,7 +141,7 @@ class FailureReport:
     def without_blame(self) -> "FailureReport":
         """Return the report with blame only for orders that are over.
 
-        While earlier trades fail, a wallet may lack what these would have brought it.
+        While earlier trades fail or are not tried, a wallet may lack what these would have brought it.
         """
         refused = tuple(
             each._replace(is_blamed=each.is_blamed and each.cause in ENDED_REASONS)

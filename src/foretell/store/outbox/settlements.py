@@ -13,7 +13,6 @@ from foretell.domain.exchange.settlement import (
     BATCH_PREFIX,
     EarlierTrades,
     Settlement,
-    tx_id_of,
 )
 from foretell.domain.exchange.trade import PENDING
 from foretell.domain.exchange.waiting.places import few_places_of, places_of
@@ -44,6 +43,7 @@ PLACES_SHARED_MIN: Final = 4
 _FAILED_OR_WAITS: Final = sa.and_(
     settled_trades.c.tx_id.is_(None), settled_trades.c.is_given_up.is_(False)
 )
+_IS_HALTED: Final = trades.c.condition_id.in_(sa.select(halted_markets.c.condition_id))
 _DUE_AT_MS: Final = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
 
 
@@ -113,9 +113,9 @@ async def load_due_settlements(
     expire first.
     """
     is_new = settled_trades.c.trade_id.is_(None)
-    is_fair = sa.and_(is_new, sa.not_(_is_beside_failing()))
-    is_due = sa.and_(_FAILED_OR_WAITS, settled_trades.c.retry_at_ms <= now_ms)
     is_beside_failing = _is_beside_failing()
+    is_fair = sa.and_(is_new, sa.not_(is_beside_failing))
+    is_due = sa.and_(_FAILED_OR_WAITS, settled_trades.c.retry_at_ms <= now_ms)
     has_failed = settled_trades.c.attempts > 0
     most_new = max(limit, batched_max)
     groups = [
@@ -199,9 +199,6 @@ def _due(
     closed: Collection[Address], may_be_tried: sa.ColumnElement[bool]
 ) -> sa.Select[tuple[Any, ...]]:
     """Return the query of the trades that may be tried, of exchanges that are not closed."""
-    is_closed = trades.c.condition_id.in_(
-        sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
-    )
     return (
         sa.select(
             trades.c.trade_id.label("trade"),
@@ -216,10 +213,18 @@ def _due(
             trades.c.status.in_(UNSETTLED),
             may_be_tried,
             sa.not_(_needs_split()),
-            trades.c.condition_id.not_in(sa.select(halted_markets.c.condition_id)),
-            *([sa.not_(is_closed)] if closed else []),
+            sa.not_(_IS_HALTED),
+            sa.not_(_is_closed(closed)),
         )
     )
+
+
+def _is_closed(closed: Collection[Address]) -> sa.ColumnElement[bool]:
+    """Return whether a trade is one of these exchanges."""
+    if not closed:
+        return sa.false()
+    theirs = sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
+    return trades.c.condition_id.in_(theirs)
 
 
 def _needs_split() -> sa.Exists:
@@ -275,11 +280,14 @@ async def has_unsettled(tx: Transaction) -> bool:
     return await tx.first(_unsettled().limit(1)) is not None
 
 
-async def load_earlier(tx: Transaction, trade: TradeRow) -> EarlierTrades:
+async def load_earlier(
+    tx: Transaction, trade: TradeRow, closed: Collection[Address] = ()
+) -> EarlierTrades:
     """Return what is known of earlier trades of the same wallets that are in no block yet.
 
     A later trade may give what such a trade has yet to bring. One that the node has refused for more than a minute
-    counts as failing: else wallets behind it would wait as long as it does, one behind the other.
+    counts as failing: else wallets behind it would wait as long as it does, one behind the other. So does one that
+    is not tried for the present, as long as that lasts: its exchange is one of those `closed`, or its market halted.
     """
     wallets = {trade.trade.taker, *(fill.maker for fill in trade.trade.fills)}
     is_maker = (
@@ -294,12 +302,25 @@ async def load_earlier(tx: Transaction, trade: TradeRow) -> EarlierTrades:
     has_failed = sa.or_(
         settled_trades.c.attempts > 0, settled_trades.c.refusals >= REFUSALS_OF_FAILING
     )
-    fails = sa.and_(_FAILED_OR_WAITS, has_failed)
-    may_pass = before.where(sa.func.coalesce(fails, sa.false()).is_(sa.false()))
+    fails = sa.func.coalesce(sa.and_(_FAILED_OR_WAITS, has_failed), sa.false())
+    may_pass = before.where(sa.not_(fails), sa.not_(_stands_still(closed)))
     if await tx.first(may_pass.limit(1)) is not None:
         return EarlierTrades.MAY_PASS
     is_any = await tx.first(before.limit(1)) is not None
     return EarlierTrades.FAIL if is_any else EarlierTrades.NONE
+
+
+def _stands_still(closed: Collection[Address]) -> sa.ColumnElement[bool]:
+    """Return whether no transaction carries a trade, and none will before its exchange opens or its market resumes.
+
+    One that was named before its exchange closed keeps the name, and nothing is stored or sent by that.
+    """
+    is_named = settled_trades.c.tx_id.is_not(None)
+    is_stored = sa.exists().where(settlement_txs.c.tx_id == settled_trades.c.tx_id)
+    return sa.or_(
+        sa.and_(_is_closed(closed), sa.not_(is_stored)),
+        sa.and_(_IS_HALTED, sa.not_(is_named)),
+    )
 
 
 def _unsettled() -> sa.Select[tuple[str]]:
@@ -311,23 +332,6 @@ def _unsettled() -> sa.Select[tuple[str]]:
             sa.func.coalesce(settled_trades.c.is_given_up, sa.false()).is_(sa.false()),
         )
     )
-
-
-async def count_mined_reverts(tx: Transaction, settlement: Settlement) -> int:
-    """Return how many transactions of a trade were mined in vain."""
-    tries = range(1, settlement.attempts + 2)
-    ids = [tx_id_of(settlement.trade_id, number) for number in tries]
-    has_reverted = settlement_txs.c.status == TxStatus.FAILED.value
-    query = sa.select(sa.func.count()).where(settlement_txs.c.tx_id.in_(ids), has_reverted)
-    return int(await tx.scalar(query))
-
-
-async def is_split(tx: Transaction, settlement: Settlement) -> bool:
-    """Return whether fills have left a trade, or are to leave it."""
-    query = sa.select(refused_orders.c.order_id).where(
-        refused_orders.c.trade_id == settlement.trade_id, refused_orders.c.part > 0
-    )
-    return await tx.first(query.limit(1)) is not None
 
 
 async def load_settlement_outcomes(
@@ -346,13 +350,16 @@ async def load_settlement_outcomes(
         exchange_fills.c.is_taker,
         hash_of_fill == settlement_tx_attempts.c.tx_hash,
     )
+    known = (
+        settled_trades.c.trade_id,
+        settled_trades.c.tx_id,
+        settled_trades.c.failure,
+        settled_trades.c.is_given_up,
+        settled_trades.c.refusals,
+    )
     rows = await tx.all(
         sa.select(
-            settled_trades.c.trade_id,
-            settled_trades.c.tx_id,
-            settled_trades.c.failure,
-            settled_trades.c.is_given_up,
-            settled_trades.c.refusals,
+            *known,
             sa.func.max(exchange_fills.c.tx_hash).label("tx_hash"),
             sa.func.max(exchange_fills.c.block_number).label("block_number"),
         )
@@ -360,13 +367,7 @@ async def load_settlement_outcomes(
         .outerjoin(settlement_tx_attempts, settlement_tx_attempts.c.tx_id == settled_trades.c.tx_id)
         .outerjoin(exchange_fills, is_own_fill)
         .where(settled_trades.c.trade_id.in_(trade_ids))
-        .group_by(
-            settled_trades.c.trade_id,
-            settled_trades.c.tx_id,
-            settled_trades.c.failure,
-            settled_trades.c.is_given_up,
-            settled_trades.c.refusals,
-        )
+        .group_by(*known)
     )
     landings = await load_whole_landings(tx, [row.trade_id for row in rows if row.tx_id is None])
     return [

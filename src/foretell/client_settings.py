@@ -3,15 +3,20 @@
 import ipaddress
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, StringConstraints, field_validator
 from pydantic_settings import BaseSettings
 
+from foretell.domain.values.hexadecimal import Address
 from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
 from foretell.store.public_reads.places import PublicReadLimits
 
 READS: Final = PublicReadLimits()
+RELAY_GAS_MOST: Final = 10**15
+RELAY_BUILDERS_MAX: Final = 100
 Count = Annotated[int, Field(ge=1, le=100)]
 Seconds = Annotated[float, Field(ge=0.1, le=300)]
+RelayGas = Annotated[int, Field(ge=0, le=RELAY_GAS_MOST)]
+Builder = Annotated[Address, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$", to_lower=True)]
 
 
 class ClientSettings(BaseSettings):
@@ -65,11 +70,30 @@ class ClientSettings(BaseSettings):
         le=1_000_000,
         description="transactions of one owner that the relayer sends in 24 hours; 0: any number",
     )
-    relay_gas_per_owner_max: int = Field(
+    relay_gas_per_owner_max: RelayGas = Field(
         default=600_000_000,
-        ge=0,
-        le=10**15,
         description="gas that transactions of one owner may use in 24 hours; 0: any amount",
+    )
+    relays_per_builder_max: int = Field(
+        default=5_000,
+        ge=0,
+        le=1_000_000,
+        description="transactions that one account submits for other owners in 24 hours; 0: any number",
+    )
+    relay_gas_per_builder_max: RelayGas = Field(
+        default=3_000_000_000,
+        description="gas that these may use in 24 hours; 0: any amount",
+    )
+    relay_gas_by_builder: dict[Builder, RelayGas] = Field(
+        default_factory=dict,
+        max_length=RELAY_BUILDERS_MAX,
+        description="gas in 24 hours of builders that the operator admits, by address, instead of all other limits"
+        " of builders and of all owners; 0: any amount",
+    )
+    relay_gas_per_day_max: RelayGas = Field(
+        default=15_000_000_000,
+        description="gas that transactions of all owners may use in 24 hours, without those of admitted builders;"
+        " 0: any amount",
     )
     connections_per_address_max: int = Field(
         default=1_000,

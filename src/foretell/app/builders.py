@@ -306,6 +306,10 @@ def build_relayer(resources: Resources) -> RelayerContext:
         options=RelayerOptions(
             relays_per_owner_max=resources.settings.relays_per_owner_max,
             relay_gas_per_owner_max=resources.settings.relay_gas_per_owner_max,
+            relays_per_builder_max=resources.settings.relays_per_builder_max,
+            relay_gas_per_builder_max=resources.settings.relay_gas_per_builder_max,
+            relay_gas_by_builder=resources.settings.relay_gas_by_builder,
+            relay_gas_per_day_max=resources.settings.relay_gas_per_day_max,
         ),
     )
 

@@ -7,10 +7,9 @@ from typing import Final, NamedTuple
 
 from foretell.chain.reader import SafeState
 from foretell.chain.views import LATEST
-from foretell.domain.contracts.calldata import ClientCall, MergePositions, RedeemPositions
+from foretell.domain.contracts.calldata import MergePositions, RedeemPositions
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.deposit_wallet import DEPLOY_WALLET, WalletBatch
-from foretell.domain.contracts.neg_risk import CONVERT_POSITIONS
 from foretell.domain.contracts.proxy_wallet import RelayedCall, decode_proxy_calls
 from foretell.domain.contracts.safe import (
     OPERATION_CALL,
@@ -22,6 +21,7 @@ from foretell.domain.contracts.safe import (
 from foretell.domain.errors.chain import MalformedCalldata
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.errors.relayer import InvalidField, NotEnoughToMerge, NothingToRedeem
+from foretell.domain.relay.allowed_calls import EventCall, ReadCall, ServedCall
 from foretell.domain.relay.request import (
     CREATE_GAS,
     CREATIONS,
@@ -44,7 +44,7 @@ class CheckedSubmission(NamedTuple):
 
     submission: Submission
     digest: Bytes32
-    calls: tuple[ClientCall | None, ...]
+    calls: tuple[ReadCall, ...]
 
     def request(self, transaction_id: str, submitter: Address, now_ms: int) -> RelayRequest:
         """Return the request for this submission."""
@@ -70,10 +70,10 @@ class CheckedSubmission(NamedTuple):
 
     @property
     def _gas(self) -> int:
-        """The limit of its gas. Unused gas is not paid, so a false match of the selector costs nothing."""
-        calldata = self.submission.calldata
-        may_convert = CONVERT_POSITIONS.selector in calldata
-        return relay_gas(len(self.calls), len(calldata), may_convert=may_convert)
+        """The limit of its gas: all of it counts toward the budgets of a day, also what is not used."""
+        may_convert = EventCall(ServedCall.CONVERT_POSITIONS) in self.calls
+        calldata_bytes = len(self.submission.calldata)
+        return relay_gas(len(self.calls), calldata_bytes, may_convert=may_convert)
 
 
 def checked_submission(context: RelayerContext, submission: Submission) -> CheckedSubmission:
@@ -84,7 +84,7 @@ def checked_submission(context: RelayerContext, submission: Submission) -> Check
         return _checked_proxy(context, submission)
     if submission.wallet != context.deployment.safe_of(submission.owner):
         raise InvalidField("proxyWallet", "the Safe of from")
-    calls: tuple[ClientCall | None, ...] = ()
+    calls: tuple[ReadCall, ...] = ()
     if submission.kind is RelayKind.SAFE_CREATE:
         digest = _create_digest(context, submission)
     else:

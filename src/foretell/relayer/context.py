@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from foretell.chain.reader import Reader
@@ -33,6 +33,14 @@ class RelayerOptions:
     """Transactions of an owner in 24 hours; 0: any number."""
     relay_gas_per_owner_max: int = 0
     """Gas that these may use; 0: any amount."""
+    relays_per_builder_max: int = 5_000
+    """Transactions that an account submits for other owners in 24 hours; 0: any number."""
+    relay_gas_per_builder_max: int = 0
+    """Gas that these may use; 0: any amount."""
+    relay_gas_by_builder: Mapping[Address, int] = field(default_factory=dict)
+    """Gas of the accounts that the operator admits, in the place of both limits; 0: any amount."""
+    relay_gas_per_day_max: int = 0
+    """Gas that all may use in 24 hours, without those accounts; 0: any amount."""
 
 
 class WalletLocks:

@@ -8,7 +8,13 @@ from msgspec import UNSET, UnsetType
 
 from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.errors.families import ForetellError, InvalidInput, Unauthenticated, code_of
-from foretell.domain.errors.relayer import ExecutionFailed, OwnerGasReached, OwnerLimitReached
+from foretell.domain.errors.relayer import (
+    BuilderGasReached,
+    BuilderLimitReached,
+    ExecutionFailed,
+    OwnerGasReached,
+    OwnerLimitReached,
+)
 from foretell.edge.documents.errors import Refusals
 from foretell.edge.refusals import RefusalRow, row_of
 
@@ -24,6 +30,8 @@ RELAYER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     ExecutionFailed: RefusalRow(502, "execution_failed"),
     OwnerLimitReached: RefusalRow(429),
     OwnerGasReached: RefusalRow(429),
+    BuilderLimitReached: RefusalRow(429),
+    BuilderGasReached: RefusalRow(429),
 }
 
 

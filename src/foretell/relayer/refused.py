@@ -12,6 +12,8 @@ from foretell.domain.errors.chain import (
 )
 from foretell.domain.errors.families import ForetellError, IllegalTransition, MalformedSignature
 from foretell.domain.errors.relayer import (
+    BuilderGasReached,
+    BuilderLimitReached,
     CallReverts,
     ExecutionFailed,
     InvalidField,
@@ -23,6 +25,7 @@ from foretell.domain.errors.relayer import (
     OwnerAddressMismatch,
     OwnerGasReached,
     OwnerLimitReached,
+    RelayerGasReached,
     TooManyQueued,
     WalletExists,
     WalletServiceDisabled,
@@ -40,6 +43,9 @@ SUBMIT: Final[Refused] = (
     TooManyQueued,
     OwnerLimitReached,
     OwnerGasReached,
+    BuilderLimitReached,
+    BuilderGasReached,
+    RelayerGasReached,
     IllegalTransition,
     CallReverts,
     ExecutionFailed,

@@ -6,7 +6,6 @@ send it again. The transactions of a wallet are sent in order, each once the cha
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 import structlog
 
@@ -17,8 +16,6 @@ from foretell.domain.errors.relayer import (
     ExecutionFailed,
     InvalidField,
     NonceMismatch,
-    OwnerGasReached,
-    OwnerLimitReached,
     TooManyQueued,
     WalletExists,
 )
@@ -26,24 +23,19 @@ from foretell.domain.evm.transaction import SentTx
 from foretell.domain.relay.request import OPEN, RelayRequest, RelayTrigger
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.body import Submission
+from foretell.relayer.budgets import check_owner_gas, check_owner_relays, check_shared_budgets
 from foretell.relayer.checks import CheckedSubmission, fetch_own_wallet
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.nonces import load_next_nonce
 from foretell.relayer.progress import follow, move
 from foretell.relayer.revert_reasons import find_revert_reason, reason_text
 from foretell.store.failures import after_effect
-from foretell.store.outbox.relays import (
-    load_relay_gas,
-    load_relay_time,
-    load_same_relay,
-    record_relay,
-)
+from foretell.store.outbox.relay_hours import lock_budgets
+from foretell.store.outbox.relays import load_same_relay, record_relay
 from foretell.store.outbox.transactions import RELAYED, load_tx
 from foretell.store.public_reads.places import ReadKind
 
 Check = Callable[[RelayerContext, CheckedSubmission], Awaitable[None]]
-
-DAY_MS: Final = 24 * 60 * 60 * 1000
 
 log = structlog.get_logger(__name__)
 
@@ -71,11 +63,15 @@ async def accept(
         if same is not None:
             await _check_reached(context, same)
         await _check_place(context, submission, used)
-        await _check_day(context, submission.owner)
+        await check_owner_relays(context, submission.owner)
         request = checked.request(context.new_uuid(), submitter, context.now_ms())
-        await _check_gas(context, request)
+        await check_owner_gas(context, request)
+        async with context.database.public_reading(ReadKind.OWN) as tx:
+            await check_shared_budgets(tx, context.options, request)
         await check_chain(context, checked)
         async with context.database.writing() as tx:
+            await lock_budgets(tx)
+            await check_shared_budgets(tx, context.options, request)
             is_new = await record_relay(tx, request)
         if not is_new:
             return await _load_concurrent(context, checked)
@@ -124,29 +120,6 @@ async def _check_place(context: RelayerContext, submission: Submission, used: in
         raise NonceMismatch(expected, submission.safe_nonce)
     if expected - used >= context.options.open_per_wallet_max:
         raise TooManyQueued(context.options.open_per_wallet_max)
-
-
-async def _check_day(context: RelayerContext, owner: Address) -> None:
-    """Refuse an owner who had as many transactions in the last 24 hours as one may have."""
-    most, now_ms = context.options.relays_per_owner_max, context.now_ms()
-    if not most:
-        return
-    async with context.database.public_reading(ReadKind.OWN) as tx:
-        at_ms = await load_relay_time(tx, owner, most)
-    left_ms = 0 if at_ms is None else at_ms + DAY_MS - now_ms
-    if left_ms > 0:
-        raise OwnerLimitReached(most, -(-left_ms // 1000))
-
-
-async def _check_gas(context: RelayerContext, request: RelayRequest) -> None:
-    """Refuse an owner whose transactions of the last 24 hours leave no gas for this one."""
-    most = context.options.relay_gas_per_owner_max
-    if not most:
-        return
-    async with context.database.public_reading(ReadKind.OWN) as tx:
-        used = await load_relay_gas(tx, request.owner, context.now_ms() - DAY_MS)
-    if used + request.gas > most:
-        raise OwnerGasReached(most, used, request.gas)
 
 
 async def _load_concurrent(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest:

@@ -38,6 +38,7 @@ from foretell.domain.relay.allowed_calls import (
     CANCEL_BYTES_MAX,
     INDEX_SETS_MAX,
     CallRules,
+    EventCall,
     EventTargets,
     ServedCall,
 )
@@ -375,14 +376,17 @@ EVENTS: Final = EventTargets(
 EVENT_RULES: Final = replace(RULES, events=EVENTS)
 WORD: Final = bytes.fromhex(CONDITION[2:])
 EVENT_CALLS: Final = {
-    "split": (EVENTS.adapter, SPLIT_SETS.encode(WORD, 5)),
-    "split, the long form": (EVENTS.adapter, SPLIT.encode()),
-    "merge": (EVENTS.adapter, MERGE_SETS.encode(WORD, 5)),
-    "merge, the long form": (EVENTS.adapter, MERGE.encode()),
-    "redeem": (EVENTS.adapter, REDEEM_SETS.encode(WORD, [5, 0])),
-    "convert": (EVENTS.adapter, CONVERT_POSITIONS.encode(WORD, 3, 5)),
-    "unwrap": (EVENTS.wrapped_collateral, UNWRAP.encode(OUTSIDER, 5)),
-    "orders ended": (EVENTS.exchange, INCREMENT_NONCE.encode()),
+    "split": (EVENTS.adapter, SPLIT_SETS.encode(WORD, 5), ServedCall.SPLIT_POSITION),
+    "split, the long form": (EVENTS.adapter, SPLIT.encode(), ServedCall.SPLIT_POSITION),
+    "merge": (EVENTS.adapter, MERGE_SETS.encode(WORD, 5), ServedCall.MERGE_POSITIONS),
+    "merge, the long form": (EVENTS.adapter, MERGE.encode(), ServedCall.MERGE_POSITIONS),
+    "redeem": (EVENTS.adapter, REDEEM_SETS.encode(WORD, [5, 0]), ServedCall.REDEEM_POSITIONS),
+    "convert": (
+        EVENTS.adapter,
+        CONVERT_POSITIONS.encode(WORD, 3, 5),
+        ServedCall.CONVERT_POSITIONS,
+    ),
+    "unwrap": (EVENTS.wrapped_collateral, UNWRAP.encode(OUTSIDER, 5), ServedCall.UNWRAP),
 }
 EVENT_HOSTILE: Final = {
     "an event's market prepared": (
@@ -402,11 +406,19 @@ EVENT_HOSTILE: Final = {
 
 @pytest.mark.parametrize("name", EVENT_CALLS)
 def test_calls_of_events_are_allowed_when_events_are_deployed(name: str) -> None:
-    to, calldata = EVENT_CALLS[name]
+    to, calldata, served = EVENT_CALLS[name]
 
-    assert EVENT_RULES.read_calls(to, 0, calldata) == (None,)
+    assert EVENT_RULES.read_calls(to, 0, calldata) == (EventCall(served),)
     with pytest.raises(InvalidField):
         RULES.read_calls(to, 0, calldata)
+
+
+def test_orders_of_events_are_ended_at_their_exchange() -> None:
+    calldata = INCREMENT_NONCE.encode()
+
+    assert EVENT_RULES.read_calls(EVENTS.exchange, 0, calldata) == (None,)
+    with pytest.raises(InvalidField):
+        RULES.read_calls(EVENTS.exchange, 0, calldata)
 
 
 @pytest.mark.parametrize("name", EVENT_HOSTILE)

@@ -118,6 +118,47 @@ class OwnerGasReached(Unavailable):
         )
 
 
+class BuilderLimitReached(Unavailable):
+    """An account submitted its transactions of a day for other owners; nothing was done."""
+
+    def __init__(self, most: int, retry_after_s: int) -> None:
+        super().__init__(
+            f"this account submitted {most} transactions for other owners in the last 24 hours, the most"
+            f" allowed; try again in {retry_after_s} s, or ask the operator to admit the account",
+            most=most,
+            retry_after_s=retry_after_s,
+        )
+
+
+class BuilderGasReached(Unavailable):
+    """An account used its gas of a day for other owners; nothing was done."""
+
+    def __init__(self, most: int, used: int, needed: int, retry_after_s: int) -> None:
+        super().__init__(
+            f"transactions that this account submits for other owners may use {most} gas in 24 hours;"
+            f" they have {used}, and this one may use {needed}; try again in {retry_after_s} s, or ask the"
+            " operator to admit the account",
+            most=most,
+            used=used,
+            needed=needed,
+            retry_after_s=retry_after_s,
+        )
+
+
+class RelayerGasReached(Unavailable):
+    """All clients together used the relayer's gas of a day; nothing was done."""
+
+    def __init__(self, most: int, used: int, needed: int, retry_after_s: int) -> None:
+        super().__init__(
+            f"transactions of all owners may use {most} gas in 24 hours; they have {used}, and this one may"
+            f" use {needed}; try again in {retry_after_s} s",
+            most=most,
+            used=used,
+            needed=needed,
+            retry_after_s=retry_after_s,
+        )
+
+
 class TransactionNotFound(NotFound):
     """The caller signed and submitted no transaction with this id."""
 

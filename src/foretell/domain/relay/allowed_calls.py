@@ -65,6 +65,16 @@ class ServedCall(enum.StrEnum):
     CLAIM_TOKENS = "claimTokens"
 
 
+class EventCall(NamedTuple):
+    """A call of a contract of neg-risk events."""
+
+    served: ServedCall
+
+
+ReadCall = ClientCall | EventCall | None
+"""A call that was read; None stands for one of an exchange."""
+
+
 class EventTargets(NamedTuple):
     """The contracts of neg-risk events that a wallet calls."""
 
@@ -102,13 +112,10 @@ class CallRules:
         events = () if self.events is None else (self.events.wrapped_collateral,)
         return frozenset({self.collateral, *events})
 
-    def read_calls(
-        self, to: Address, operation: int, calldata: bytes
-    ) -> tuple[ClientCall | None, ...]:
+    def read_calls(self, to: Address, operation: int, calldata: bytes) -> tuple[ReadCall, ...]:
         """Return the calls of a wallet's transaction, or refuse it.
 
-        None stands for a call of an exchange or of the contracts of neg-risk events. Only MultiSend
-        may be delegated to, with plain calls, each checked like a single one.
+        Only MultiSend may be delegated to, with plain calls, each checked like a single one.
         """
         if operation == OPERATION_CALL:
             return (self._read_call(InnerCall(to, calldata)),)
@@ -119,15 +126,14 @@ class CallRules:
             raise MalformedCalldata("a bundle of at least one call")
         return tuple(self._read_call(call) for call in calls)
 
-    def _read_call(self, call: InnerCall) -> ClientCall | None:
+    def _read_call(self, call: InnerCall) -> ReadCall:
         if call.value_wei:
             raise MalformedCalldata("calls with the value 0")
         if call.to in self.exchanges:
             self._check_exchange_call(call.calldata)
             return None
         if call.to in self._served_by_target:
-            self._check_event_call(call)
-            return None
+            return self._read_event_call(call)
         wanted = {
             self.collateral: (Approve, Transfer),
             self.conditional_tokens: (
@@ -173,12 +179,12 @@ class CallRules:
             self.events.wrapped_collateral: _WRAPPED_CALLS,
         }
 
-    def _check_event_call(self, call: InnerCall) -> None:
+    def _read_event_call(self, call: InnerCall) -> EventCall:
         for function, served in self._served_by_target[call.to]:
             if call.calldata[:SELECTOR_BYTES] == function.selector:
                 self._check_allowed(served)
                 function.decode(call.calldata)
-                return
+                return EventCall(served)
         raise MalformedCalldata("a call of a function that the contracts of events have")
 
     def _check_allowed(self, call: ServedCall) -> None:

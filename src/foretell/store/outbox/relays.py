@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from foretell.domain.relay.request import DEAD, OPEN, RelayKind, RelayRequest, RelayState
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.outbox.relay_hours import add_relay, remove_relay
 from foretell.store.tables import relay_requests
 
 TOPIC: Final = "relays"
@@ -48,12 +49,16 @@ async def record_relay(tx: Transaction, request: RelayRequest) -> bool:
         **_changing(request),
     )
     if is_new:
+        await add_relay(tx, request)
         await tx.announce(TOPIC)
     return is_new
 
 
 async def record_relay_move(tx: Transaction, was: RelayRequest, now: RelayRequest) -> bool:
-    """Store a new state, or return False when the request is no longer in the old one."""
+    """Store a new state, or return False when the request is no longer in the old one.
+
+    A request that is refused was never sent, and is taken off the budgets.
+    """
     changed = await tx.execute(
         relay_requests.update()
         .where(
@@ -62,6 +67,8 @@ async def record_relay_move(tx: Transaction, was: RelayRequest, now: RelayReques
         )
         .values(_changing(now))
     )
+    if changed and now.state is RelayState.INVALID:
+        await remove_relay(tx, now)
     await tx.announce(TOPIC)
     return changed == 1
 

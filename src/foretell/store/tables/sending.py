@@ -1,7 +1,7 @@
 """Transactions sent to the chain, and what they are sent for.
 
-`settled_trades`, `refused_orders`, `barred_wallets` and `wallet_gas` are written by settlement, `relay_requests` by the relayer. Each
-product that sends has its own pair of transaction tables: `settlement_`, `relayed_` (the relayer) and
+`settled_trades`, `refused_orders`, `barred_wallets` and `wallet_gas` are written by settlement, `relay_requests` and
+`relay_hours` by the relayer. Each product that sends has its own pair of transaction tables: `settlement_`, `relayed_` (the relayer) and
 `registration_` (creation).
 """
 
@@ -128,3 +128,13 @@ relay_requests: Final = sa.Table(
     sa.Index(None, "submitter", "created_at_ms"),
 )
 """A claim is unique among open requests: a wallet's nonce."""
+
+relay_hours: Final = sa.Table(
+    "relay_hours",
+    metadata,
+    key("account"),
+    key("hour", sa.BigInteger),
+    integer("relays"),
+    integer("gas"),
+)
+"""What an account submitted for other owners in an hour, counted from 1970; the zero address has all submissions."""

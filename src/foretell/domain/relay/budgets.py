@@ -1,0 +1,81 @@
+"""Budgets of 24 hours: of accounts that submit for other owners, and of all owners together.
+
+Use is added up by the hour, so that a check reads 25 sums, however many transactions they have. An hour counts
+until all of it is 24 hours ago: a transaction counts for at least 24 hours, and for less than 25.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from foretell.domain.errors.relayer import (
+    BuilderGasReached,
+    BuilderLimitReached,
+    RelayerGasReached,
+)
+
+HOUR_MS: Final = 60 * 60 * 1000
+DAY_S: Final = 24 * 60 * 60
+HOURS_COUNTED: Final = 25
+"""The present hour and the 24 before it."""
+
+
+class HourlyUse(NamedTuple):
+    """What was submitted in an hour, which is counted from 1970."""
+
+    hour: int
+    relays: int
+    gas: int
+
+
+class BuilderBudget(NamedTuple):
+    """The most that an account may submit for other owners in 24 hours; 0: any amount."""
+
+    relays_max: int
+    gas_max: int
+
+
+def hour_of(at_ms: int) -> int:
+    """Return the hour of a time."""
+    return at_ms // HOUR_MS
+
+
+def first_hour(now_ms: int) -> int:
+    """Return the oldest hour that counts."""
+    return hour_of(now_ms) - HOURS_COUNTED + 1
+
+
+def check_builder(budget: BuilderBudget, hours: Sequence[HourlyUse], gas: int, now_ms: int) -> None:
+    """Refuse a transaction of this much gas for which an account's budget leaves no room."""
+    relays_wait_s = _wait_s(
+        [(each.hour, each.relays) for each in hours], budget.relays_max - 1, now_ms
+    )
+    if budget.relays_max and relays_wait_s:
+        raise BuilderLimitReached(budget.relays_max, relays_wait_s)
+    gas_wait_s = _gas_wait_s(hours, budget.gas_max - gas, now_ms)
+    if budget.gas_max and gas_wait_s:
+        raise BuilderGasReached(budget.gas_max, sum(each.gas for each in hours), gas, gas_wait_s)
+
+
+def check_all_owners(gas_max: int, hours: Sequence[HourlyUse], gas: int, now_ms: int) -> None:
+    """Refuse a transaction of this much gas for which the budget of all owners leaves no room; 0: any amount."""
+    wait_s = _gas_wait_s(hours, gas_max - gas, now_ms)
+    if gas_max and wait_s:
+        raise RelayerGasReached(gas_max, sum(each.gas for each in hours), gas, wait_s)
+
+
+def _gas_wait_s(hours: Sequence[HourlyUse], gas_max: int, now_ms: int) -> int:
+    return _wait_s([(each.hour, each.gas) for each in hours], gas_max, now_ms)
+
+
+def _wait_s(amounts: Sequence[tuple[int, int]], most: int, now_ms: int) -> int:
+    """Return the seconds until the amounts of the hours that still count are at most `most`, rounded up.
+
+    What no wait makes fit waits for a day: a larger budget may be set until then.
+    """
+    total, until_ms = sum(amount for _, amount in amounts), now_ms
+    for hour, amount in sorted(amounts):
+        if total <= most:
+            break
+        total -= amount
+        until_ms = (hour + HOURS_COUNTED) * HOUR_MS
+    return DAY_S if total > most else -(-(until_ms - now_ms) // 1000)

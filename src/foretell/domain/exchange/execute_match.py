@@ -19,6 +19,7 @@ from foretell.domain.exchange.trade import (
     taker_fill_units,
     trade_id_of,
 )
+from foretell.domain.exchange.trade_references import trade_ids_with
 
 _BUY: Final = Side.BUY
 _SELL: Final = Side.SELL
@@ -70,7 +71,7 @@ def _trade(
         fills.append(_fill(opened, order, units, cost_units, taker_side))
         signers.append(order.signer)
         if order.remaining_units:
-            order.trade_ids += (trade_id,)
+            order.trade_ids = trade_ids_with(order.trade_ids, trade_id)
         else:
             order.account.release(order, 0)
             del state.live_orders[order.order_id]

@@ -27,6 +27,7 @@ from foretell.domain.exchange.state import (
     UnsettledTrade,
 )
 from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.domain.exchange.trade_references import newest_trade_ids
 from foretell.domain.exchange.waiting.delays import DelayedOrder
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.versioned import Versioned
@@ -313,7 +314,7 @@ def _order(order: LiveOrder) -> _Order:
         leaves_at_s=order.leaves_at_s,
         placed_at_ms=order.placed_at_ms,
         nonce=order.nonce,
-        trade_ids=order.trade_ids,
+        trade_ids=newest_trade_ids(order.trade_ids),
     )
 
 
@@ -337,7 +338,7 @@ def _restored_order(state: State, seen: _Order) -> LiveOrder:
     order.leaves_at_s = seen.leaves_at_s
     order.placed_at_ms = seen.placed_at_ms
     order.nonce = seen.nonce
-    order.trade_ids = seen.trade_ids
+    order.trade_ids = newest_trade_ids(seen.trade_ids)
     return order
 
 

@@ -15,6 +15,7 @@ from foretell.domain.exchange.effects import (
 from foretell.domain.exchange.ledger import LiveOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S
 from foretell.domain.exchange.state import Market, State
+from foretell.domain.exchange.trade_references import newest_trade_ids
 from foretell.domain.exchange.waiting.delays import DelayedOrder
 
 
@@ -46,7 +47,7 @@ def restored_effects(state: State) -> Iterator[Effect]:
         for condition_id, market in state.market_by_id.items()
     }
     orders = [
-        _Order(order, order.price_ticks, order.remaining_units, order.trade_ids)
+        _Order(order, order.price_ticks, order.remaining_units, newest_trade_ids(order.trade_ids))
         for order in state.live_orders.values()
     ]
     trades = [

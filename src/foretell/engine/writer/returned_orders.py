@@ -4,7 +4,6 @@ Where nobody is to blame, no order goes back: the same ones could meet and fail 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from foretell.domain.exchange.commands import ObserveChain, ReturnedOrder
 from foretell.domain.exchange.effects import CloseReason
@@ -19,9 +18,6 @@ from foretell.store.database import Transaction
 from foretell.store.outbox.refused_orders import load_blamed
 from foretell.store.trading.orders import OrderRow, load_orders
 from foretell.store.trading.trades import load_sequence, load_trade_ids
-
-TRADE_IDS_MAX: Final = 100
-"""The most trades that an order names which goes back: the newest."""
 
 
 class ReturnedOrders:
@@ -97,6 +93,6 @@ def returned_order(row: OrderRow, trade_ids: Mapping[str, Sequence[str]]) -> Ret
         leaves_at_s=leaves_book_at_s(row.signed),
         placed_at_ms=row.placed_at_ms,
         nonce=standing_of(row.signed),
-        trade_ids=tuple(trade_ids.get(row.order_id, ())[-TRADE_IDS_MAX:]),
+        trade_ids=tuple(trade_ids.get(row.order_id, ())),
         is_filled=is_filled,
     )

@@ -177,7 +177,7 @@ trades: Final = sa.Table(
     integer("updated_at_ms"),
     sa.Index(None, "status", "matched_at_ms", "sequence"),
     sa.Index(None, "taker", "matched_at_ms", "sequence"),
-    sa.Index(None, "taker_order_id"),
+    sa.Index(None, "taker_order_id", "trade_id"),
     sa.Index(None, "condition_id", "matched_at_ms", "sequence"),
 )
 
@@ -201,7 +201,7 @@ fills: Final = sa.Table(
     integer("matched_at_ms"),
     integer("sequence"),
     sa.Index("ix_fills_made", "maker", "matched_at_ms", "sequence", "trade_id"),
-    sa.Index(None, "maker_order_id"),
+    sa.Index(None, "maker_order_id", "matched_at_ms", "sequence"),
 )
 
 quotes: Final = sa.Table(

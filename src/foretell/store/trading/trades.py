@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.matching import Fill, MatchType
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import Trade, TradeStatus
-from foretell.domain.exchange.trade_references import trade_tokens
+from foretell.domain.exchange.trade_references import TRADE_IDS_MAX, trade_tokens
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.lookups import load_rows
@@ -206,24 +208,45 @@ async def load_market_trades(
     return await with_fills(tx, await tx.all(newest))
 
 
+def _newest_ids(source: str, name: str, join: str) -> str:
+    """Return the query for the newest trades of each of the orders of a parameter, in one text, the newest first.
+
+    An order was the taker of trades of one time only; as a maker it has one fill at a time. So each index has them in
+    their order, and is read from its end until there are enough.
+    """
+    columns, most = "matched_at_ms, sequence, trade_id", TRADE_IDS_MAX
+    made = f"""
+        SELECT {columns} FROM fills WHERE maker_order_id = {name}
+        ORDER BY matched_at_ms DESC, sequence DESC LIMIT {most}
+    """  # noqa: S608 - names are the store's own
+    taken = f"""
+        SELECT {columns} FROM trades WHERE taker_order_id = {name}
+        ORDER BY trade_id DESC LIMIT {most}
+    """  # noqa: S608 - names are the store's own
+    either = f"SELECT * FROM ({made}) AS made UNION ALL SELECT * FROM ({taken}) AS taken"  # noqa: S608 - names are the store's own
+    order = "matched_at_ms DESC, sequence DESC, trade_id DESC"
+    newest = f"SELECT trade_id FROM ({either}) AS parts ORDER BY {order} LIMIT {most}"  # noqa: S608 - names are the store's own
+    joined = f"SELECT {join}(trade_id, ',') FROM ({newest}) AS newest"  # noqa: S608 - names are the store's own
+    return f"SELECT {name} AS order_id, ({joined}) AS trade_ids FROM {source}"  # noqa: S608 - names are the store's own
+
+
+_NEWEST_IDS: Final = {
+    "sqlite": sa.text(_newest_ids("json_each(:ids) AS wanted", "wanted.value", "group_concat")),
+    "postgresql": sa.text(
+        _newest_ids("unnest(:ids) AS wanted(order_id)", "wanted.order_id", "string_agg")
+    ).bindparams(sa.bindparam("ids", type_=postgresql.ARRAY(sa.Text))),
+}
+
+
 async def load_trade_ids(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Return the trades of orders, as taker or maker, by order id, the oldest first."""
-    taken = sa.select(trades.c.taker_order_id.label("order_id"), trades.c.trade_id).where(
-        trades.c.taker_order_id.in_(order_ids)
-    )
-    made = sa.select(fills.c.maker_order_id.label("order_id"), fills.c.trade_id).where(
-        fills.c.maker_order_id.in_(order_ids)
-    )
-    parts = sa.union(taken, made).subquery()
-    rows = await tx.all(
-        sa.select(parts.c.order_id, parts.c.trade_id)
-        .join(trades, trades.c.trade_id == parts.c.trade_id)
-        .order_by(*OLDEST_FIRST)
-    )
-    ids_by_order: dict[str, list[str]] = {}
-    for row in rows:
-        ids_by_order.setdefault(row.order_id, []).append(row.trade_id)
-    return ids_by_order
+    """Return the newest trades of orders, as taker or maker, by order id, the oldest first.
+
+    The trades of an order are one value of its row: rows of their own cost several times the processor time.
+    """
+    ids = list(dict.fromkeys(order_ids))
+    wanted = msgspec.json.encode(ids).decode() if tx.dialect == "sqlite" else ids
+    rows = await tx.all(_NEWEST_IDS[tx.dialect], {"ids": wanted}) if ids else []
+    return {row.order_id: row.trade_ids.split(",")[::-1] for row in rows if row.trade_ids}
 
 
 async def with_fills(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> Sequence[TradeRow]:

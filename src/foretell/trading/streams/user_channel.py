@@ -30,7 +30,9 @@ from foretell.domain.exchange.effects import (
 from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.exchange.trade_references import (
+    newest_trade_ids,
     trade_ids_after_split,
+    trade_ids_with,
     trade_order_ids,
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -258,7 +260,7 @@ class UserChannel:
         return []
 
     def _place(self, command: PlaceOrder, placed: Placed, sequence: int) -> None:
-        trade_ids = tuple([trade.trade_id for trade in placed.trades])
+        trade_ids = newest_trade_ids(tuple([trade.trade_id for trade in placed.trades]))
         live = StreamedOrder(command, placed.size_units, placed.matched_units, trade_ids)
         status, is_release = placed.status, isinstance(command, ReleaseOrder)
         if status in {OrderStatus.LIVE, OrderStatus.DELAYED}:
@@ -279,7 +281,7 @@ class UserChannel:
     def _fill(self, filled: OrderFilled, sequence: int) -> None:
         live = self._live[filled.order_id]
         live.matched_units = filled.size_units - filled.remaining_units
-        live.trade_ids = (*live.trade_ids, filled.trade_id)
+        live.trade_ids = trade_ids_with(live.trade_ids, filled.trade_id)
         if filled.status is not OrderStatus.LIVE:
             del self._live[filled.order_id]
         reason = filled.close_reason

@@ -13,6 +13,7 @@ from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, Side
 from foretell.domain.exchange.signing.stops import StopKind, is_stopped
 from foretell.domain.exchange.state import Market, State
 from foretell.domain.exchange.trade import Trade
+from foretell.domain.exchange.trade_references import newest_trade_ids
 from foretell.domain.values.hexadecimal import Address
 
 
@@ -143,5 +144,5 @@ def _restored(market: Market, order: LiveOrder) -> OrderRestored:
         order_type=order.order_type,
         expiration_s=0 if leaves_at_s is None else leaves_at_s + EXPIRATION_MARGIN_S,
         placed_at_ms=order.placed_at_ms,
-        trade_ids=order.trade_ids,
+        trade_ids=newest_trade_ids(order.trade_ids),
     )

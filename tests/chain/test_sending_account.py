@@ -60,6 +60,22 @@ def test_an_attempt_is_stuck_twenty_seconds_after_a_node_first_accepted_it(
     assert times.is_stuck(FIRST)
 
 
+@pytest.mark.parametrize(("seconds", "is_past"), [(-1, False), (-3_600, True)])
+def test_a_clock_that_is_set_back_keeps_no_attempt_waiting(
+    times: AttemptTimes, clock: Clock, seconds: int, *, is_past: bool
+) -> None:
+    times.record_accepted(FIRST)
+    times.record_rebroadcast(FIRST)
+    clock.move_s(seconds)
+    assert (times.is_due(TX), times.is_stuck(FIRST)) == (is_past, is_past)
+    assert times.is_old(replace(TX, attempts=(a_later_attempt(clock, seconds),))) == is_past
+
+
+def a_later_attempt(clock: Clock, seconds: int) -> TxAttempt:
+    """Return an attempt that was made before the clock moved by so much."""
+    return replace(TX.newest, created_at_ms=clock.now_ms() - seconds * 1000)
+
+
 def test_a_forgotten_attempt_is_due_and_not_stuck(times: AttemptTimes, clock: Clock) -> None:
     times.record_accepted(FIRST)
     times.record_rebroadcast(FIRST)

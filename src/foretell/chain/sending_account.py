@@ -84,7 +84,8 @@ class AttemptTimes:
                 del times[tx_hash]
 
     def _is_past(self, since_ms: int, seconds: int) -> bool:
-        return self._now_ms() - since_ms >= seconds * 1000
+        """Return whether so much time is past, or the clock was set back by more: nothing waits until it is right."""
+        return abs(self._now_ms() - since_ms) >= seconds * 1000
 
 
 @dataclass(frozen=True, slots=True)

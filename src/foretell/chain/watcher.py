@@ -215,7 +215,7 @@ class Watcher:
             return
         if self._gap_since_ms is None:
             self._gap_since_ms = account.now_ms()
-        if account.now_ms() - self._gap_since_ms < FILL_GAP_AFTER_S * 1000:
+        if abs(account.now_ms() - self._gap_since_ms) < FILL_GAP_AFTER_S * 1000:
             return
         end = min(waiting[0].account_nonce, next_nonce + GAP_FILLS_MAX)
         log.error("nonce gap", first=next_nonce, last=end - 1)

@@ -36,6 +36,8 @@ from foretell.store.trading.trades import (
 
 pytestmark = pytest.mark.anyio
 
+HOUR_MS = 3_600_000
+
 YES = an_asset(is_yes=True)
 NO = an_asset(is_yes=False)
 QUOTE = Quote(a_word("market"), 100, 40, None, None, None, 0, NOW_MS)
@@ -222,6 +224,21 @@ async def test_s1_new_trades_that_share_transactions_are_not_bound_by_the_places
     new = [sum(each.attempts == 0 for each in found) for found in due]
     assert new == [6, 20, 6, 20, 20, 20]
     assert [len(found) for found in due] == [8, 22, 8, 22, 21, 20]
+
+
+async def test_a_retry_that_was_due_before_the_clock_was_set_back_is_due(
+    database: Database,
+) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in (1, 2)])
+    ahead_ms = {1: NOW_MS + 60_000, 2: NOW_MS + HOUR_MS + 60_000}
+    waiting = [
+        a_settlement(number, attempts=1, retry_at_ms=at_ms) for number, at_ms in ahead_ms.items()
+    ]
+    async with database.writing() as tx:
+        await record_settlements(tx, waiting)
+    async with database.reading() as tx:
+        due = await load_due_settlements(tx, NOW_MS, 10)
+    assert [each.trade_id for each in due] == ["trade-2"]
 
 
 async def test_a_trade_that_is_carried_is_named_by_no_second_batch(database: Database) -> None:

@@ -13,6 +13,7 @@ from tests.trading.streams.dumps_rig import Taker
 from foretell.app.http.connection_limits import STREAM_LIMITS
 from foretell.edge.codec import SINK
 from foretell.trading.streams.connection import (
+    BYTES_PER_WRITE,
     BYTES_QUEUED_MAX,
     CLOSE_NORMAL,
     CLOSE_TRY_LATER,
@@ -192,7 +193,7 @@ async def test_attack_m2_messages_count_as_soon_as_the_socket_takes_no_more() ->
         assert connection.bytes_queued == app.budget.bytes_queued > 0
         assert (
             app.sink.transport.get_write_buffer_size()
-            <= STREAM_LIMITS.write_buffer_bytes + 2 * 1024
+            <= STREAM_LIMITS.write_buffer_bytes + BYTES_PER_WRITE + 2 * 1024
         )
 
 

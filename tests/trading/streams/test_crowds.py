@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 from tests.rigs.trading import Trader, TradingRig
+from tests.rigs.values import a_buy, an_asset
 from tests.trading.streams.test_live_channel import trade
 
 from foretell.trading.streams.connection import Connection, Socket
@@ -108,6 +109,35 @@ async def test_attack_h1_pings_go_to_some_sports_streams_in_a_turn(rig: TradingR
         crowd.frames_by_turn.clear()
         await rig.context.streams.sports.ping()
         await crowd.got(1)
+
+
+async def test_attack_h1_a_price_change_goes_to_some_streams_in_a_turn(rig: TradingRig) -> None:
+    """A thousand streams of one stranger multiplied the time that each order of anybody takes."""
+    crowd = Crowd({"type": "market", "assets_ids": [an_asset(is_yes=True)], "initial_dump": False})
+    async with crowd.serving(rig.context.streams.serve_market):
+        await rig.rest(a_buy("alice", price_ticks=40))
+        await crowd.got(1)
+
+
+async def test_attack_h1_an_order_goes_to_some_streams_of_its_account_in_a_turn(
+    rig: TradingRig, alice: Trader
+) -> None:
+    auth = {"apiKey": alice.key_id, "secret": alice.secret, "passphrase": alice.passphrase}
+    crowd = Crowd({"type": "user", "markets": [], "auth": auth})
+    async with crowd.serving(rig.context.streams.serve_user):
+        await rig.rest(a_buy("alice", price_ticks=40))
+        await crowd.got(1)
+
+
+async def test_attack_h1_the_first_stream_of_each_address_comes_first() -> None:
+    """Frames once went to all streams of a stranger before that of another address."""
+    connections = [Connection(f"stranger {number}", client="stranger") for number in range(3)]
+    connections += [Connection("own"), Connection("none")]
+    connections += [Connection(f"trader {number}", client="trader") for number in range(2)]
+    seen = [connection.stream_id async for connection in in_turns(connections, 2)]
+    first, second, third = seen[:4], seen[4:6], seen[6:]
+    assert first == ["stranger 0", "own", "none", "trader 0"]
+    assert (second, third) == (["stranger 1", "trader 1"], ["stranger 2"])
 
 
 async def test_a_stream_that_ends_meanwhile_gets_nothing() -> None:

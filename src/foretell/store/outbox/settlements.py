@@ -38,6 +38,8 @@ TOPIC: Final = "settlements"
 UNSETTLED: Final = tuple(status.value for status in PENDING)
 REFUSALS_OF_FAILING: Final = 8
 """Refusals by the node in a row after which a trade counts as failing: a minute of them."""
+RETRY_AHEAD_MS_MAX: Final = 600_000
+"""A retry that is due later was stored before the clock was set back, and is due."""
 PLACES_SHARED_MIN: Final = 4
 """The fewest places of which every group has a right to one."""
 _FAILED_OR_WAITS: Final = sa.and_(
@@ -115,7 +117,8 @@ async def load_due_settlements(
     is_new = settled_trades.c.trade_id.is_(None)
     is_beside_failing = _is_beside_failing()
     is_fair = sa.and_(is_new, sa.not_(is_beside_failing))
-    is_due = sa.and_(_FAILED_OR_WAITS, settled_trades.c.retry_at_ms <= now_ms)
+    waits = settled_trades.c.retry_at_ms.between(now_ms + 1, now_ms + RETRY_AHEAD_MS_MAX)
+    is_due = sa.and_(_FAILED_OR_WAITS, sa.not_(waits))
     has_failed = settled_trades.c.attempts > 0
     most_new = max(limit, batched_max)
     groups = [
@@ -306,8 +309,7 @@ async def load_earlier(
     may_pass = before.where(sa.not_(fails), sa.not_(_stands_still(closed)))
     if await tx.first(may_pass.limit(1)) is not None:
         return EarlierTrades.MAY_PASS
-    is_any = await tx.first(before.limit(1)) is not None
-    return EarlierTrades.FAIL if is_any else EarlierTrades.NONE
+    return EarlierTrades.NONE if await tx.first(before.limit(1)) is None else EarlierTrades.FAIL
 
 
 def _stands_still(closed: Collection[Address]) -> sa.ColumnElement[bool]:

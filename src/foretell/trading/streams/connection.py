@@ -5,7 +5,7 @@ is disconnected with a close code; no message is ever dropped silently. What wai
 frames and bytes for a connection, and in bytes over all connections. A stream outlives its connection for a
 while, and another connection can go on with it.
 
-Messages take the direct way: those of one turn of the event loop are written together, as bytes, without a
+Messages take the direct way: those that wait for the connection's turn are written together, as bytes, without a
 coroutine. They are queued as frames instead while the client takes nothing, or while other frames wait. While a
 client gets messages that it missed, they are queued behind those.
 """
@@ -20,17 +20,17 @@ import msgspec
 
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.streams import MessagesNotKept
-from foretell.domain.values.text_frames import frame_head
 from foretell.trading.refusals import trading_body
 from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
 from foretell.trading.streams.recent import NOT_KEPT, STREAM_MESSAGES_MAX, Message, StreamHistory
 from foretell.trading.streams.replay import Replay
 from foretell.trading.streams.replies import Heartbeat, Resumed
+from foretell.trading.streams.unsent import Unsent, frames_of
 
 FRAMES_QUEUED_MAX: Final = 1_000
 BYTES_QUEUED_MAX: Final = 4 * 1024 * 1024
-BYTES_UNSENT_MAX: Final = 16 * 1024
-"""Of messages that wait for the next write; more of them are written at once."""
+BYTES_PER_WRITE: Final = 16 * 1024
+"""Of messages that are written at once; a larger one is written alone."""
 FRAMES_PER_TURN: Final = 32
 """Queued frames that a connection sends before the event loop turns."""
 BAD_MESSAGES_MAX: Final = 10
@@ -84,7 +84,6 @@ class Connection:
         "_replay",
         "_sink",
         "_unsent",
-        "_unsent_bytes",
         "_woken",
         "bytes_queued",
         "channel",
@@ -143,9 +142,8 @@ class Connection:
         self._is_due = False
         self._replay: Replay | None = None
         """Missed messages and those after them, until all are sent."""
-        self._unsent: list[bytes] = []
+        self._unsent = Unsent()
         """The newest messages, which are not written yet."""
-        self._unsent_bytes = 0
 
     @property
     def frames_queued(self) -> int:
@@ -179,38 +177,42 @@ class Connection:
             return
         tail = message.tail
         assert tail is not None, "a message is published before it makes way"
-        self._unsent.append(tail)
-        self._unsent_bytes += message.size
-        if self._flush_queue is None or self._unsent_bytes > BYTES_UNSENT_MAX:
+        self._unsent.add(tail, message.size)
+        if self._flush_queue is None:
             self.flush()
+        elif self._unsent.size_bytes + self.bytes_queued > BYTES_QUEUED_MAX:
+            self.overflow()
         elif not self._is_due:
             self._is_due = True
             self._flush_queue.add(self)
 
     def flush_in_turn(self) -> None:
-        """Write the messages in a turn of the queue, which the connection has left."""
+        """Write some messages in a turn of the queue, which the connection has left; others have another turn."""
         self._is_due = False
-        self.flush()
+        if self._unsent:
+            self._write_some()
+        if self._unsent and self._flush_queue is not None:
+            self._is_due = True
+            self._flush_queue.add(self)
 
     def flush(self) -> None:
-        """Write the messages that were published since the last time, or queue them."""
-        tails, self._unsent, self._unsent_bytes = self._unsent, [], 0
-        if not tails:
-            return
+        """Write all messages that were published since the last time, or queue them."""
+        while self._unsent:
+            self._write_some()
+
+    def _write_some(self) -> None:
+        """Write the oldest messages together, or queue them."""
+        tails = self._unsent.take(BYTES_PER_WRITE)
         if self._replay is not None:
             self._queue_behind(self._replay, tails)
             return
-        numbered = enumerate(tails, self.sequence - len(tails) + 1)
+        first = self.sequence - len(self._unsent) - len(tails) + 1
         sink = self._sink
-        if sink is None or not self._is_idle or not sink.is_ready:
-            for number, tail in numbered:
-                self._queue(self._numbered(number, tail).decode())
+        if sink is not None and self._is_idle and sink.is_ready:
+            sink.write_frames(frames_of(self._head, first, tails))
             return
-        stream, parts = self._head, list[bytes]()
-        for number, tail in numbered:
-            head = b'{"sequence":%d%b' % (number, stream)
-            parts += (frame_head(len(head) + len(tail)), head, tail)
-        sink.write_frames(b"".join(parts))
+        for each in self.numbered(first, tails):
+            self._queue(each.decode())
 
     def send_together(self, stamp: str, texts: Sequence[str]) -> None:
         """Queue messages as one frame that is an array; they are not kept."""
@@ -296,7 +298,7 @@ class Connection:
 
     def drop(self) -> None:
         """Drop what waits to be sent."""
-        self._unsent, self._unsent_bytes = [], 0
+        self._unsent.clear()
         self._replay = None
         self._frames.clear()
         self._count(-self.bytes_queued)

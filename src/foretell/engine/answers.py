@@ -4,7 +4,7 @@ A request changes nothing, or its reply waits until the change is durable. The c
 refusal.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -21,11 +21,11 @@ from foretell.domain.exchange.commands import (
     ReturnAllocation,
     TakeAllocations,
 )
-from foretell.domain.exchange.ledger import COLLATERAL, Ledger, LiveOrder
+from foretell.domain.exchange.ledger import COLLATERAL, NOBODY, AssetId, LiveOrder
 from foretell.domain.exchange.place_order import plan_order
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.exchange.waiting.delays import DelayedOrder
-from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.engine.protocol.endpoint import SettlePlacing
 from foretell.engine.protocol.requests import (
     AccountReply,
@@ -194,14 +194,19 @@ def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
 
 
 def _matching(state: State, request: CancelMatchingRequest) -> Iterable[LiveOrder]:
-    for order in live_orders_of(state.ledger, request.signer, request.wallets):
-        token_id = state.market_by_id[order.condition_id].token(is_yes=order.is_yes)
-        if (
-            request.owner in {None, order.owner}
-            and request.condition_id in {None, order.condition_id}
-            and request.token_id in {None, token_id}
-        ):
-            yield order
+    """Yield the live orders that match; only those of the named key and market are looked at."""
+    owner, condition_id, is_yes = request.owner, request.condition_id, None
+    if request.token_id is not None:
+        market = state.market_by_token.get(AssetId(request.token_id))
+        if market is None or condition_id not in {None, market.opened.condition_id}:
+            return
+        condition_id = market.opened.condition_id
+        is_yes = market.opened.token_yes == request.token_id
+    for wallet in request.wallets:
+        accounts = state.ledger.accounts_by_wallet.get(wallet, NOBODY)
+        for order in accounts.orders_of(owner, condition_id):
+            if order.signer == request.signer and is_yes in {None, order.is_yes}:
+                yield order
 
 
 def _matching_delayed(state: State, request: CancelMatchingRequest) -> Iterable[DelayedOrder]:
@@ -215,14 +220,3 @@ def _matching_delayed(state: State, request: CancelMatchingRequest) -> Iterable[
             and request.token_id in {None, token_id}
         ):
             yield order
-
-
-def live_orders_of(ledger: Ledger, address: Address, wallets: Sequence[Address]) -> list[LiveOrder]:
-    """Return the live orders that an address signed, found in its wallets' accounts."""
-    return [
-        order
-        for wallet in wallets
-        for asset in ledger.assets(wallet)
-        for order in reversed(ledger.look_up(wallet, asset).orders())
-        if order.signer == address
-    ]

@@ -44,6 +44,7 @@ from foretell.domain.errors.http import (
     NoSuchCredentials,
     NotServed,
 )
+from foretell.domain.errors.open_orders import CrossesOwnOrders, TooManyOpenOrders
 from foretell.domain.errors.order import (
     BatchTooLong,
     BooksTooLarge,
@@ -136,6 +137,8 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     WalletBarred: RefusalRow(400, "wallet is barred"),
     MarketHalted: RefusalRow(400, "market is halted"),
     NotEnoughFunds: RefusalRow(400, "not enough balance / allowance"),
+    TooManyOpenOrders: RefusalRow(400, "too many open orders"),
+    CrossesOwnOrders: RefusalRow(400, "order crosses too many own orders"),
     InvalidExpiration: RefusalRow(400, "invalid expiration"),
     PostOnlyWouldCross: RefusalRow(400, "invalid post-only order: order crosses book"),
     FillOrKillUnfilled: RefusalRow(

@@ -186,7 +186,7 @@ def test_bytes_that_are_no_command_are_refused(raw: bytes) -> None:
 
 @pytest.mark.case("J-07")
 def test_an_older_reader_ignores_a_field_added_at_the_end() -> None:
-    newer = msgspec.msgpack.encode(["expire", NOW_MS, "a field of tomorrow"])
+    newer = msgspec.msgpack.encode(["expire", NOW_MS, None, [], "a field of tomorrow"])
     assert decode_command(newer) == ExpireOrders(NOW_MS)
 
 

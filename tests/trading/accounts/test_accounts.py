@@ -15,13 +15,10 @@ from tests.rigs.values import (
     a_deployment,
     a_sell,
     a_settlement,
-    a_word,
     an_address,
     an_asset,
     an_observation,
-    an_open_market,
     an_order_id,
-    some_funds,
 )
 from typing_extensions import override
 
@@ -39,7 +36,6 @@ from foretell.domain.exchange.profiles import (
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
-from foretell.engine.answers import live_orders_of
 from foretell.store.public_reads.places import answering
 from foretell.trading.accounts.accounts import OrderNonces
 
@@ -382,19 +378,3 @@ async def test_an_account_without_an_address_is_refused(
     rig: TradingRig, query: dict[str, str]
 ) -> None:
     assert (await rig.client.get("/auth/account", params=query)).status_code == 400
-
-
-async def test_live_orders_are_found_in_every_wallets_accounts(rig: TradingRig) -> None:
-    await rig.open("other")
-    await rig.submit(some_funds("alice", "bob", market="other"))
-    own = [
-        await rig.rest(a_buy("alice")),
-        await rig.rest(a_sell("alice", price_ticks=70)),
-        await rig.rest(a_buy("alice", market="other"), market=an_open_market("other")),
-    ]
-    await rig.rest(a_buy("bob"))
-    state, wallets = rig.host.engine.state, rig.context.wallets.of(ALICE)
-    found = live_orders_of(state.ledger, ALICE, wallets)
-    assert {order.order_id for order in found} == set(own)
-    assert live_orders_of(state.ledger, an_address("dora"), wallets) == []
-    assert a_word("other") in {order.condition_id for order in found}

@@ -9,6 +9,7 @@ from typing import Final, assert_never
 import msgspec
 
 from foretell.domain.exchange.allocations import AllocationTotal
+from foretell.domain.exchange.arrivals.order_limits import OrderLimits
 from foretell.domain.exchange.commands import (
     BarWallet,
     CancelOrders,
@@ -156,11 +157,14 @@ def _result_of(command: Command | None, decision: Decision) -> Result:
             return None
 
 
-def apply(state: State, command: Command) -> Outcome:
-    """Apply the command to the state and return its outcome, or refuse."""
+def apply(state: State, command: Command, limits: OrderLimits | None = None) -> Outcome:
+    """Apply the command to the state and return its outcome, or refuse.
+
+    `limits` are for a command that arrives: one of the journal was within them.
+    """
     decision: Decision | None
     if type(command) is PlaceOrder:
-        decision = place_order(state, command)
+        decision = place_order(state, command, limits)
         if decision is None:
             return Outcome(first_placement(state, command), [], is_change=False)
     elif isinstance(command, CancelOrders):
@@ -284,7 +288,12 @@ def _halt(state: State, command: HaltMarket) -> bool:
 
 
 def _expire(state: State, command: ExpireOrders) -> list[Effect]:
-    due = state.due_orders(command.at_ms // 1000)
+    now_s = command.at_ms // 1000
+    if command.order_ids:
+        due = [state.live_orders[order_id] for order_id in command.order_ids]
+        assert all(order.is_due(now_s) for order in due), "only orders that are due expire"
+    else:
+        due = state.due_orders(now_s, command.orders_max)
     effects: list[Effect] = [
         state.close(order, CloseReason.EXPIRED, command.at_ms) for order in due
     ]

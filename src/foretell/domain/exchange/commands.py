@@ -94,9 +94,11 @@ class CancelOrders(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="
 
 
 class ExpireOrders(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="expire"):
-    """Close the orders that have expired."""
+    """Close orders that have expired: the named ones, or the earliest ones up to a number, or all of them."""
 
     at_ms: int
+    orders_max: int | None = None
+    order_ids: tuple[Bytes32, ...] = ()
 
 
 class BalanceSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):

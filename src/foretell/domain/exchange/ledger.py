@@ -12,6 +12,7 @@ from typing import Final, NewType
 
 from foretell.domain.errors import exchange as refusals
 from foretell.domain.exchange.book import RestingOrder
+from foretell.domain.exchange.indexes.order_index import OrderIndex
 from foretell.domain.exchange.order import OrderType, Side
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32
 
@@ -25,12 +26,15 @@ Move = tuple[Address, AssetId, int]
 
 _BUY: Final = Side.BUY
 
+INDEXED_ABOVE: Final = 200
+"""The open orders of a wallet above which they are indexed: a walk of fewer costs little."""
+
 
 class LiveOrder(RestingOrder):
     """An order that rests in a book and reserves what it gives in an account.
 
     Two orders are equal only if they are the same object. `older` and `newer` are its neighbours
-    among the orders of its account; `trade_ids` are the trades that it has a part in.
+    among the orders of its account; `trade_ids` are the newest trades that it has a part in.
     """
 
     __slots__ = (
@@ -90,6 +94,10 @@ class LiveOrder(RestingOrder):
         level = self.level
         return level.rank if self.side is _BUY else level.side.ticks_per_one - level.rank
 
+    def is_due(self, now_s: int) -> bool:
+        """Return whether the order has expired."""
+        return self.leaves_at_s is not None and self.leaves_at_s <= now_s
+
     def reserved_units(self) -> int:
         """Return what the order reserves of the asset that it gives; a cost is rounded up."""
         if self.side is _BUY:
@@ -137,6 +145,10 @@ class Account:
         if newest is not None:
             newest.newer = order
         self.newest_order = order
+        wallet = self.wallet
+        wallet.orders_count += 1
+        if wallet.orders_count > INDEXED_ABOVE:
+            wallet.index_order(order)
 
     def release(self, order: LiveOrder, units: int) -> None:
         """Release the rest of what an order reserved that left its book."""
@@ -152,6 +164,10 @@ class Account:
         if older is not None:
             older.newer = newer
             order.older = None
+        wallet = self.wallet
+        wallet.orders_count -= 1
+        if wallet.order_index is not None:
+            wallet.unindex_order(order)
 
 
 class WalletAccounts:
@@ -165,6 +181,8 @@ class WalletAccounts:
         "account_by_asset",
         "address",
         "collateral_allowance_by_exchange",
+        "order_index",
+        "orders_count",
         "owner",
         "signer",
         "token_allowance_by_exchange",
@@ -175,6 +193,8 @@ class WalletAccounts:
         self.account_by_asset: dict[AssetId, Account] = {}
         self.collateral_allowance_by_exchange: dict[Address, int] = {}
         self.token_allowance_by_exchange: dict[Address, int] = {}
+        self.orders_count = 0
+        self.order_index: OrderIndex[LiveOrder] | None = None
         self.owner = ""
         self.signer = address
 
@@ -190,6 +210,42 @@ class WalletAccounts:
         if account is None:
             account = self.account_by_asset[asset] = Account(self)
         return account
+
+    def index_order(self, order: LiveOrder) -> None:
+        """Keep one more order of a wallet that has many in its index."""
+        if self.order_index is None:
+            self.order_index = OrderIndex(self._orders())
+        else:
+            self.order_index.add(order)
+
+    def unindex_order(self, order: LiveOrder) -> None:
+        """Remove an order from the index, and the index when few orders are left."""
+        assert self.order_index is not None
+        self.order_index.remove(order)
+        if self.orders_count < INDEXED_ABOVE // 2:
+            self.order_index = None
+
+    def orders_of(
+        self, owner: str | None = None, condition_id: Bytes32 | None = None
+    ) -> Iterator[LiveOrder]:
+        """Yield the open orders of a key in a market, where None stands for any."""
+        if self.order_index is not None and not (owner is None and condition_id is None):
+            yield from self.order_index.orders_of(owner, condition_id)
+            return
+        for order in self._orders():
+            if owner in {None, order.owner} and condition_id in {None, order.condition_id}:
+                yield order
+
+    def orders_count_in(self, condition_id: Bytes32) -> int:
+        """Return the number of open orders in a market."""
+        if self.order_index is not None:
+            return self.order_index.count_in(condition_id)
+        return sum(1 for _ in self.orders_of(condition_id=condition_id))
+
+    def _orders(self) -> Iterator[LiveOrder]:
+        """Yield the open orders of each account, the oldest first."""
+        for account in self.account_by_asset.values():
+            yield from reversed(account.orders())
 
 
 NOBODY: Final = WalletAccounts(ZERO_ADDRESS)

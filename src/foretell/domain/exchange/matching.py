@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from foretell.domain.errors.open_orders import CrossesOwnOrders
 from foretell.domain.exchange.book import BookSide, Match, Order
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import (
@@ -46,15 +47,20 @@ class Taker(msgspec.Struct, frozen=True):
     budget_units: int | None
 
 
-def plan_match(side: BookSide[Order], taker: Taker) -> Match[Order]:
-    """Return what a taker of this side would meet now, without changing the book."""
+def plan_match(
+    side: BookSide[Order], taker: Taker, own_orders_max: int | None = None
+) -> Match[Order]:
+    """Return what a taker of this side would meet now, without changing the book.
+
+    Orders of its own wallet use up nothing of its size, so a taker that meets more of them than
+    `own_orders_max` is refused.
+    """
     fills: list[tuple[Order, int]] = []
     own_orders: list[Order] = []
     dust_orders: list[Order] = []
-    ticks_per_one, has_budget = side.ticks_per_one, taker.size_units is None
+    ticks_per_one, has_budget, is_exhausted = side.ticks_per_one, taker.size_units is None, False
     left_units = taker.budget_units if taker.size_units is None else taker.size_units
     assert left_units is not None
-    is_exhausted = False
     for order in side.walk(taker.limit_rank):
         rank = order.level.rank
         price = ticks_per_one - rank if taker.is_buy else rank
@@ -66,6 +72,8 @@ def plan_match(side: BookSide[Order], taker: Taker) -> Match[Order]:
             is_exhausted = True
             break
         if order.wallet is taker.wallet:
+            if len(own_orders) == own_orders_max:
+                raise CrossesOwnOrders(own_orders_max)
             own_orders.append(order)
             continue
         available = whole_lots_units(order.remaining_units, price, ticks_per_one)

@@ -12,15 +12,16 @@ from foretell.domain.errors.exchange import (
     FillAndKillUnmatched,
     FillOrKillUnfilled,
     MarketClosed,
-    MarketHalted,
-    OrderCanceledOnChain,
     OrderDuplicated,
-    OrderPlacedBefore,
     PostOnlyWouldCross,
     UnknownMarket,
-    WalletBarred,
 )
-from foretell.domain.errors.order import InvalidOrderNonce, OrderStopped, OwnerSigningOff
+from foretell.domain.exchange.arrivals.order_limits import (
+    ORDER_LIMITS,
+    OrderLimits,
+    check_open_orders,
+)
+from foretell.domain.exchange.arrivals.standing import check_standing
 from foretell.domain.exchange.book import Level, Match
 from foretell.domain.exchange.commands import PlaceOrder, ReleaseOrder
 from foretell.domain.exchange.decision import (
@@ -44,14 +45,12 @@ from foretell.domain.exchange.order import (
     OrderTerms,
     OrderType,
     Side,
-    SignedOrder,
     check_expiration,
     leaves_book_at_s,
 )
-from foretell.domain.exchange.signing.stops import StopKind, is_stopped, standing_of
+from foretell.domain.exchange.signing.stops import standing_of
 from foretell.domain.exchange.state import Market, Placement, State
 from foretell.domain.exchange.waiting.delays import DelayedOrder
-from foretell.domain.values.hexadecimal import Address
 
 _BUY: Final = Side.BUY
 _LIVE: Final = OrderStatus.LIVE
@@ -62,24 +61,31 @@ _KILLED: Final = CloseReason.KILLED
 _FILL_OR_KILL: Final = OrderType.FOK
 
 
-def place_order(state: State, command: PlaceOrder) -> Placed | None:
+def place_order(
+    state: State, command: PlaceOrder, limits: OrderLimits | None = None
+) -> Placed | None:
     """Return what was decided about the order, or refuse it and change nothing.
 
-    A repeated order is not placed again: there is nothing to decide.
+    A repeated order is not placed again: there is nothing to decide. `limits` are for an order that
+    arrives; a command of the journal has none.
     """
     order_id, at_ms = command.order_id, command.at_ms
     if order_id in state.placed:
         first_placement(state, command)
         return None
-    market = state.market_by_id.get(command.condition_id)
-    if market is None or not market.is_open:
-        raise _without_trading(command, market)
+    market = _open_market(state, command)
     if command.order.expiration_s:
         check_expiration(command.order, max(state.latest_ms, at_ms) // 1000)
     arrival, need_units = _arrival(state, market, command)
     level, size_units = arrival.level, arrival.size_units
     side = level.side
-    if level.rank + side.opposite.best_rank >= side.ticks_per_one:
+    crosses = level.rank + side.opposite.best_rank >= side.ticks_per_one
+    # Hardly any wallet has so many orders that a limit could refuse one more.
+    if limits is not None and (
+        arrival.account.wallet.orders_count >= limits.crossed or state.delays.orders
+    ):
+        _check_limits(state, command, arrival, limits, crosses=crosses)
+    if crosses:
         return _match(state, market, command, arrival, need_units)
     if not command.order_type.may_rest:
         raise _unmatched(command)
@@ -94,19 +100,21 @@ def place_order(state: State, command: PlaceOrder) -> Placed | None:
     return Placed(size_units, 0, 0, None, None)
 
 
-def plan_order(state: State, command: PlaceOrder) -> Match[LiveOrder] | None:
-    """Return what the order would meet if it were placed now, or refuse it; nothing changes.
+def plan_order(
+    state: State, command: PlaceOrder, limits: OrderLimits = ORDER_LIMITS
+) -> Match[LiveOrder] | None:
+    """Return what the order would meet if it arrived now, or refuse it; nothing changes.
 
     The expiration is not checked. A repeated order meets nothing, so None is returned.
     """
     if command.order_id in state.placed:
         first_placement(state, command)
         return None
-    market = state.market_by_id.get(command.condition_id)
-    if market is None or not market.is_open:
-        raise _without_trading(command, market)
+    market = _open_market(state, command)
     arrival, _ = _arrival(state, market, command)
-    return _plan(command, arrival)
+    if command.order_type.may_rest:
+        check_open_orders(state, arrival, limits)
+    return _plan(command, arrival, limits.crossed)
 
 
 def first_placement(state: State, command: PlaceOrder) -> Placement:
@@ -133,11 +141,14 @@ def placement_of(command: PlaceOrder, placed: Placed) -> Placement:
     )
 
 
-def _without_trading(command: PlaceOrder, market: Market | None) -> UnknownMarket | MarketClosed:
-    """Return the refusal of an order for a market that is unknown or closed."""
+def _open_market(state: State, command: PlaceOrder) -> Market:
+    """Return the market of an order, or refuse the order if it is unknown or closed."""
+    market = state.market_by_id.get(command.condition_id)
     if market is None:
-        return UnknownMarket(command.condition_id)
-    return MarketClosed(command.condition_id, "resolved")
+        raise UnknownMarket(command.condition_id)
+    if not market.is_open:
+        raise MarketClosed(command.condition_id, "resolved")
+    return market
 
 
 def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statements fill its fields
@@ -159,7 +170,7 @@ def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statement
         or state.barred_wallets
         or state.halted_markets
     ):
-        _check_standing(state, market, command)
+        check_standing(state, market, command)
     wallet = state.ledger.accounts_by_wallet.get(signed.maker, NOBODY)
     if signed.side is _BUY:
         side, rank, asset = book.bids if command.is_yes else book.asks, price_ticks, COLLATERAL
@@ -206,56 +217,47 @@ def _refined_ticks(terms: OrderTerms, ticks_per_one: int) -> int:
     return terms.price_ticks * factor
 
 
-def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
-    """Refuse an order that was placed long ago or canceled, of a barred wallet or a halted market."""
-    if market.was_placed(command.order_id):
-        raise OrderPlacedBefore(command.order_id)
-    exchange, signed = market.opened.exchange, command.order
-    if (exchange, command.order_id) in state.canceled_orders:
-        raise OrderCanceledOnChain(command.order_id)
-    nonce = state.maker_nonces.get((exchange, signed.maker), 0)
-    if signed.v2 is None and signed.nonce < nonce:
-        raise InvalidOrderNonce(signed.nonce, nonce)
-    if state.maker_stops:
-        _check_stops(state, exchange, signed)
-    cause = state.barred_wallets.get(signed.maker)
-    if cause is not None:
-        raise WalletBarred(signed.maker, cause)
-    if command.condition_id in state.halted_markets:
-        raise MarketHalted(command.condition_id)
-
-
-def _check_stops(state: State, exchange: Address, signed: SignedOrder) -> None:
-    """Refuse an order that its maker ended at the exchange by a stop."""
-    maker, standing = signed.maker, standing_of(signed)
-    for kind in StopKind:
-        value = state.maker_stops.get((exchange, maker, kind), 0)
-        if not is_stopped(standing, kind, value, signer=signed.signer, maker=maker):
-            continue
-        if kind is StopKind.OWNER_SIGNING:
-            raise OwnerSigningOff(maker)
-        assert signed.v2 is not None, "a timestamp ends orders of version 2"
-        raise OrderStopped(signed.v2.timestamp_ms, value)
-
-
 def _unmatched(command: PlaceOrder) -> FillOrKillUnfilled | FillAndKillUnmatched:
     """Return the refusal of an order that only takes and finds too little."""
     is_whole = command.order_type is _FILL_OR_KILL
     return FillOrKillUnfilled() if is_whole else FillAndKillUnmatched()
 
 
-def _plan(command: PlaceOrder, arrival: LiveOrder) -> Match[LiveOrder]:
-    """Return what the order meets in the present book, or refuse it."""
+def _check_limits(
+    state: State, command: PlaceOrder, arrival: LiveOrder, limits: OrderLimits, *, crosses: bool
+) -> None:
+    """Refuse an order that exceeds a limit of its wallet.
+
+    A post-only order that crosses is refused without a walk.
+    """
+    if command.order_type.may_rest or command.condition_id in state.delays.ms_by_market:
+        check_open_orders(state, arrival, limits)
+    wallet = arrival.account.wallet
+    if (
+        crosses
+        and not command.is_post_only
+        and wallet.orders_count_in(arrival.condition_id) > limits.crossed
+    ):
+        plan_match(arrival.level.side.opposite, _taker(command, arrival), limits.crossed)
+
+
+def _taker(command: PlaceOrder, arrival: LiveOrder) -> Taker:
+    """Return the order in terms of the side that it meets."""
     level, terms = arrival.level, command.terms
-    side = level.side
-    taker = Taker(
-        arrival.wallet,
+    return Taker(
+        arrival.account.wallet,
         arrival.side is _BUY,
-        side.ticks_per_one - level.rank,
+        level.side.ticks_per_one - level.rank,
         terms.size_units,
         terms.budget_units,
     )
-    plan = plan_match(side.opposite, taker)
+
+
+def _plan(
+    command: PlaceOrder, arrival: LiveOrder, own_orders_max: int | None = None
+) -> Match[LiveOrder]:
+    """Return what the order meets in the present book, or refuse it."""
+    plan = plan_match(arrival.level.side.opposite, _taker(command, arrival), own_orders_max)
     if command.is_post_only and plan.crosses:
         raise PostOnlyWouldCross
     if not command.order_type.may_rest and not (

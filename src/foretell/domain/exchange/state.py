@@ -207,6 +207,7 @@ class State:
         "maker_nonces",
         "maker_stops",
         "market_by_id",
+        "market_by_token",
         "observed_block",
         "observed_hash",
         "observed_parts",
@@ -221,14 +222,14 @@ class State:
         self.latest_ms = 0
         self.ledger = Ledger()
         self.market_by_id: dict[Bytes32, Market] = {}
+        self.market_by_token: dict[AssetId, Market] = {}
         self.exchanges: dict[Address, None] = {}
         """The exchanges of all markets, in the order of their first market."""
         self.live_orders: dict[Bytes32, LiveOrder] = {}
         self.placed: dict[Bytes32, Placement | LiveOrder] = {}
         """What `placement_by_order` is made of, for those who look up every order."""
         self.unsettled_trades: dict[str, UnsettledTrade] = {}
-        self.observed_block = 0
-        self.observed_hash = ZERO_BYTES32
+        self.observed_block, self.observed_hash = 0, ZERO_BYTES32
         self.observed_parts: list[ObserveChain] = []
         self.allocations = Allocations()
         self.canceled_orders: set[tuple[Address, Bytes32]] = set()
@@ -255,8 +256,10 @@ class State:
     def add(self, market: Market) -> None:
         """Add a new market."""
         assert market.opened.condition_id not in self.market_by_id
-        self.market_by_id[market.opened.condition_id] = market
-        self.exchanges[market.opened.exchange] = None
+        opened = market.opened
+        self.market_by_id[opened.condition_id] = market
+        self.market_by_token[opened.token_yes] = self.market_by_token[opened.token_no] = market
+        self.exchanges[opened.exchange] = None
 
     def next_expiry_s(self) -> int | None:
         """Return the time at which the next live order expires, in seconds."""
@@ -264,10 +267,12 @@ class State:
             heapq.heappop(self._expiries)
         return self._expiries[0][0] if self._expiries else None
 
-    def due_orders(self, now_s: int) -> list[LiveOrder]:
-        """Return the live orders that have expired, the earliest first."""
-        due = []
-        while (expiry := self.next_expiry_s()) is not None and expiry <= now_s:
+    def due_orders(self, now_s: int, orders_max: int | None = None) -> list[LiveOrder]:
+        """Return the live orders that have expired, the earliest first; they are to be closed."""
+        due: list[LiveOrder] = []
+        while len(due) != orders_max and (expiry := self.next_expiry_s()) is not None:
+            if expiry > now_s:
+                break
             due.append(self.live_orders[heapq.heappop(self._expiries)[1]])
         return due
 

@@ -28,6 +28,7 @@ from foretell.domain.errors.exchange import (
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.storage import JournalDamaged, TablesBehindSnapshot
 from foretell.domain.exchange.apply import Outcome, Result, apply
+from foretell.domain.exchange.arrivals.order_limits import ORDER_LIMITS, OrderLimits
 from foretell.domain.exchange.commands import (
     Command,
     ExpireOrders,
@@ -35,13 +36,13 @@ from foretell.domain.exchange.commands import (
     decode_command,
     encode_command,
 )
-from foretell.domain.exchange.delays.delayed_orders import due_releases
 from foretell.domain.exchange.snapshot import decode_state
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.state_effects import restored_effects
 from foretell.domain.values.hexadecimal import word_bytes
 from foretell.engine.protocol.endpoint import Subscriber
 from foretell.engine.protocol.requests import CommittedCommand, committed_effects
+from foretell.engine.writer.due_orders import EXPIRED_PER_COMMAND_MAX, DueOrders, is_due
 from foretell.journal.port import Capacity, Journal, Snapshot
 from foretell.runtime.garbage_collection import garbage_collection_paused
 
@@ -93,11 +94,15 @@ class Engine:
         *,
         stalled_after_s: float = STALLED_AFTER_S,
         replay_batch: int = REPLAY_BATCH,
+        limits: OrderLimits = ORDER_LIMITS,
+        expired_per_command_max: int = EXPIRED_PER_COMMAND_MAX,
     ) -> None:
         self.journal = journal
         self._now_ms = now_ms
         self._stalled_after_s = stalled_after_s
         self._replay_batch = replay_batch
+        self._limits = limits
+        self._due = DueOrders(lambda: self.state, self._commit, expired_per_command_max)
         self._waiting: deque[_Waiting] = deque()
         self._subscribers: list[Subscriber] = []
         self._failure: Exception | None = None
@@ -211,10 +216,9 @@ class Engine:
         if isinstance(command, PlaceOrder):
             if command.at_ms < self.state.latest_ms:
                 command = msgspec.structs.replace(command, at_ms=self.state.latest_ms)
-            if self.journal.capacity is not Capacity.NONE:
-                self._expire_before(command.at_ms)
-                if self.state.delays.orders:
-                    self._release_before(command.at_ms)
+            if self._has_room() and not self._due.precede(command):
+                self._due.wait(command.condition_id, partial(self.begin, command, settle))
+                return
         outcome = self._apply(command)
         if isinstance(outcome, Outcome) and outcome.is_change:
             self._enqueue(outcome, self._append(command), settle)
@@ -233,20 +237,22 @@ class Engine:
 
     async def expire(self) -> bool:
         """Close expired orders and release delayed ones, if the journal has room; return that none is left."""
-        expiry_s = self.state.next_expiry_s()
-        is_due = expiry_s is not None and expiry_s * 1000 <= self.clock_ms()
-        has_room = self.journal.capacity is not Capacity.NONE
-        if is_due and has_room:
-            await self.submit(ExpireOrders(self.clock_ms()))
-        if self.state.delays.orders and has_room:
+        while self._has_room() and is_due(self.state, self.clock_ms()):
+            await self.submit(ExpireOrders(self.clock_ms(), self._due.per_command_max))
+            await asyncio.sleep(0)
+        while self._has_room() and self.state.delays.orders:
             self._check_open()
-            self._release_before(self.clock_ms())
+            is_all = self._due.release(self.clock_ms())
             await self.sync()
+            if is_all:
+                break
+            await asyncio.sleep(0)
         return False
 
     async def close(self) -> None:
         """Stop accepting commands, and make durable those that were taken."""
         self._is_ready = False
+        self._due.resume()
         await self.journal.close()
         if self._stall_watch is not None:
             self._stall_watch.cancel()
@@ -257,7 +263,7 @@ class Engine:
             raise EngineStopped(str(self._failure))
         if not self._is_ready:
             raise EngineRestarting
-        if len(self._waiting) >= WAITING_MAX:
+        if len(self._waiting) + self._due.waiting_count >= WAITING_MAX:
             raise EngineBusy
 
     def _check_capacity(self, command: Command) -> None:
@@ -274,27 +280,21 @@ class Engine:
         if capacity is Capacity.NONE:
             raise EngineReadOnly
 
-    def _expire_before(self, at_ms: int) -> None:
-        """Close expired orders that the loop has not closed yet, so that no order matches one."""
-        expiry_s = self.state.next_expiry_s()
-        if expiry_s is None or expiry_s * 1000 > at_ms:
-            return
-        command = ExpireOrders(at_ms)
+    def _has_room(self) -> bool:
+        return self.journal.capacity is not Capacity.NONE
+
+    def _commit(self, command: Command) -> Outcome:
+        """Apply and append a command of the engine's own, which precedes an order."""
         outcome = self._apply(command)
         assert isinstance(outcome, Outcome)
-        self._enqueue(outcome, self._append(command), None)
-
-    def _release_before(self, at_ms: int) -> None:
-        """Release the orders whose delay is over, so that they precede an order that arrives now."""
-        for command in due_releases(self.state, at_ms):
-            outcome = self._apply(command)
-            assert isinstance(outcome, Outcome)
+        if outcome.is_change:
             self._enqueue(outcome, self._append(command), None)
+        return outcome
 
     def _apply(self, command: Command) -> Outcome | ForetellError:
         """Return the outcome or the refusal; an exception of another kind stops the engine."""
         try:
-            return apply(self.state, command)
+            return apply(self.state, command, self._limits)
         except ForetellError as refusal:
             return refusal
         except BaseException as fault:
@@ -360,6 +360,7 @@ class Engine:
         log.error("journal failed", cause=str(failure))
         self._refuse_waiting(lambda: EngineStopped(str(failure)))
         self._waiting.clear()
+        self._due.resume()
         self.failed.set()
 
     def _publish(self, committed: CommittedCommand) -> None:

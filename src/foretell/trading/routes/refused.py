@@ -43,6 +43,7 @@ from foretell.domain.errors.exchange import (
     UnknownMarket,
 )
 from foretell.domain.errors.families import ForetellError, MalformedSignature
+from foretell.domain.errors.open_orders import CrossesOwnOrders, TooManyOpenOrders
 from foretell.domain.errors.order import (
     BatchTooLong,
     InvalidMarketId,
@@ -105,6 +106,7 @@ CANCEL: Final[Refused] = (*ENGINE, MalformedOrder)
 ORDER: Final[Refused] = (
     *ENGINE,
     *CHAIN,
+    CrossesOwnOrders,
     FillAndKillUnmatched,
     FillOrKillUnfilled,
     ForeignProfile,
@@ -132,6 +134,7 @@ ORDER: Final[Refused] = (
     SignerMismatch,
     SignerNotCaller,
     SizeBelowMinimum,
+    TooManyOpenOrders,
     UnknownMarket,
     SignerNotWallet,
     NoDepositWallets,

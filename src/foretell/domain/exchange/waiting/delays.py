@@ -71,6 +71,10 @@ class Delays:
         """Return the orders of a wallet, the newest first."""
         return list(reversed(self._by_wallet.get(wallet, {}).values()))
 
+    def count_of(self, wallet: Address) -> int:
+        """Return the number of a wallet's orders."""
+        return len(self._by_wallet.get(wallet, ()))
+
     def next_ms(self) -> int | None:
         """Return the time of the next release."""
         dues = self._dues

@@ -1,0 +1,1 @@
+"""The rules for orders that arrive, and what must be closed before them."""

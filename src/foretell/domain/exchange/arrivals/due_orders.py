@@ -1,0 +1,41 @@
+"""Expired orders that an arriving order would meet.
+
+Many orders may expire in one second. They are closed in parts, so some of them may still rest when an order
+arrives: those that it could meet must be closed before.
+"""
+
+from foretell.domain.exchange.book import is_bid
+from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.ledger import LiveOrder
+from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.state import State
+from foretell.domain.values.amounts import exact_cost_units, whole_lots_units
+
+
+def due_orders_met(state: State, command: PlaceOrder, orders_max: int) -> list[LiveOrder]:
+    """Return at most so many orders that are due and that the order could meet, in the order of the book.
+
+    There may be some more than it meets, but never fewer.
+    """
+    market = state.market_by_id.get(command.condition_id)
+    if market is None or command.order_id in state.placed:
+        return []
+    terms, now_s, is_buy = command.terms, command.at_ms // 1000, command.order.side is Side.BUY
+    ticks_per_one = market.book.ticks_per_one
+    price_ticks = terms.price_ticks * (ticks_per_one // terms.ticks_per_one)
+    met = market.book.side(is_bid=not is_bid(command.order.side, is_yes=command.is_yes))
+    has_budget = terms.size_units is None
+    left_units = terms.budget_units if terms.size_units is None else terms.size_units
+    assert left_units is not None
+    due: list[LiveOrder] = []
+    for order in met.walk(ticks_per_one - price_ticks if is_buy else price_ticks):
+        if left_units <= 0 or len(due) == orders_max:
+            break
+        if order.is_due(now_s):
+            due.append(order)
+        elif order.maker != command.order.maker:
+            rank = order.level.rank
+            price = ticks_per_one - rank if is_buy else rank
+            units = whole_lots_units(order.remaining_units, price, ticks_per_one)
+            left_units -= exact_cost_units(units, price, ticks_per_one) if has_budget else units
+    return due

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import json
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from structlog.testing import capture_logs
 from tests.app.rig import get, processes_left
 from tests.rigs.in_process import sandbox_settings
 from typing_extensions import override
@@ -193,6 +195,52 @@ def test_a_part_that_fails_during_the_greeting_stops_it(settings: Settings, run:
     with pytest.raises(ExceptionGroup):
         run_until_stopped(Failing(settings, [Role.DATA]), dawdle, run.when_stopped)
     check_nothing_is_left(settings)
+
+
+class Vanishing(Failing):
+    """A failing installation whose stop makes the requests of its greeting fail."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, [Role.DATA])
+        self.stopped = asyncio.Event()
+
+    @override
+    async def stop(self) -> None:
+        await super().stop()
+        self.stopped.set()
+        await asyncio.sleep(0.01)
+
+
+def test_attack_m4_a_greeting_that_fails_after_a_part_is_no_fault_of_the_loop(
+    settings: Settings, run: Run
+) -> None:
+    """Its failure was logged with a trace when nobody had asked for it."""
+    installation = Vanishing(settings)
+
+    async def greet() -> None:
+        await installation.stopped.wait()
+        raise NotInTime("a greeting", 1)
+
+    with capture_logs() as logs:
+        with pytest.raises(ExceptionGroup, match="parts"):
+            run_until_stopped(installation, greet, run.when_stopped)
+        gc.collect()  # nothing here may keep the trace, which keeps the tasks
+    assert [each["event"] for each in logs if each["event"] == "event loop fault"] == []
+
+
+def test_attack_m4_a_greeting_that_fails_with_a_part_hides_no_cause(
+    settings: Settings, run: Run
+) -> None:
+    class Failed(Failing):
+        @override
+        async def wait(self) -> None:
+            raise ExceptionGroup("parts", [NotInTime("a part", 1)])
+
+    with capture_logs() as logs:
+        with pytest.raises(ExceptionGroup):
+            run_until_stopped(Failed(settings, [Role.DATA]), run.greet_and_fail, run.when_stopped)
+        gc.collect()
+    assert [each["event"] for each in logs if each["event"] == "event loop fault"] == []
 
 
 def test_the_signals_of_terminals_and_supervisors_stop_it() -> None:

@@ -13,6 +13,7 @@ from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
 
 from foretell.app import worker_processes
+from foretell.app.origin import check_shards
 from foretell.app.worker_processes import Fleet
 from foretell.bench.rigs.ports import is_free
 from foretell.bench.rigs.world import make_world
@@ -22,6 +23,7 @@ from foretell.domain.errors.storage import FolderInUse, ShardCountChanged
 from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.postgres.leases import JournalPlace, find_endpoint
 from foretell.settings import Settings
+from foretell.store.database import Database
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("fleet")]
 
@@ -124,6 +126,17 @@ async def test_fewer_shards_than_journals_in_files_are_refused_before_a_process_
     with pytest.raises(ShardCountChanged, match="created with 3 shards, and 1 are configured"):
         await Fleet(settings, WORKERS).start()
     assert members(settings) == {}
+
+
+async def test_attack_m4_more_shards_than_at_the_first_start_are_refused_before_a_process_starts(
+    settings: Settings,
+) -> None:
+    async with Database(settings.database) as database:
+        await check_shards(database, settings.model_copy(update={"shards": 2}))
+    with pytest.raises(ShardCountChanged, match="created with 2 shards, and 3 are configured"):
+        await Fleet(settings.model_copy(update={"shards": 3}), WORKERS).start()
+    assert members(settings) == {}
+    assert is_free(settings.port)
 
 
 async def test_a_child_that_refuses_to_run_ends_the_fleet(

@@ -23,6 +23,7 @@ from foretell.domain.errors.command import (
     MissingSetting,
     UnknownRole,
 )
+from foretell.domain.errors.sources import UnknownShard
 from foretell.runtime.child_processes import REFUSED_CODE
 from foretell.settings import Settings
 
@@ -81,7 +82,9 @@ def test_all_roles_are_served_when_none_is_named(production: Settings) -> None:
 
 @pytest.mark.parametrize("role", Role)
 def test_every_role_runs_by_itself(production: Settings, role: Role) -> None:
-    assert served(production, role).startswith(f"serving {role} at ")
+    shards = 1 if role in {Role.ENGINE, Role.TREASURY} else 0
+    settings = production.model_copy(update={"shards": shards})
+    assert served(settings, role).startswith(f"serving {role} at ")
 
 
 def test_an_unknown_role_is_refused_with_the_known_ones(
@@ -105,6 +108,25 @@ def test_roles_in_separate_processes_need_a_database_server(tmp_path: Path) -> N
     settings = sandbox_settings(tmp_path, rpc_url=SecretStr("http://127.0.0.1:1"))
     with pytest.raises(MissingSetting, match="need PostgreSQL"):
         run_serve(settings, ["data", "indexer"], ProcessRole(), Console(quiet=True))
+
+
+@pytest.mark.parametrize("role", [Role.ENGINE, Role.TREASURY])
+def test_attack_m4_an_engine_of_its_own_process_needs_the_number_of_engines(
+    production: Settings, role: Role
+) -> None:
+    """It would look for its markets among none, and failed at the first one."""
+    with pytest.raises(MissingSetting, match="FORETELL_SHARDS is not set"):
+        run_serve(production, [role], ProcessRole(), Console(quiet=True))
+    assert list(production.data.glob("journal*")) == []
+
+
+def test_attack_m4_an_engine_with_a_number_that_no_shard_has_is_refused(
+    production: Settings,
+) -> None:
+    settings = production.model_copy(update={"shards": 2})
+    with pytest.raises(UnknownShard, match="--shard 2 is no engine of 2; their numbers are 0 to 1"):
+        run_serve(settings, [Role.ENGINE], ProcessRole(shard=2), Console(quiet=True))
+    assert list(settings.data.glob("journal*")) == []
 
 
 @pytest.mark.parametrize("names", [[], ["data"], ["trading", "data"]])

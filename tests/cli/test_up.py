@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.rigs.in_process import sandbox_settings, unmeasured
+from tests.rigs.in_process import Call, sandbox_settings, unmeasured
 from tests.rigs.values import a_key
 
 from foretell.app.installation import Installation
@@ -69,6 +69,18 @@ def test_a_sandbox_with_public_keys_does_not_run_on_a_node_of_the_operator(tmp_p
     settings = sandbox_settings(tmp_path, rpc_url=SecretStr("http://127.0.0.1:1"))
     with pytest.raises(SandboxOnly, match="unset FORETELL_RPC_URL, or use foretell serve"):
         run_up(settings, Console(quiet=True))
+    assert not settings.data.exists()
+
+
+def test_attack_m4_shards_without_postgresql_are_refused_before_the_start(
+    settings: Settings, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three children named the cause, and the start ended with a trace."""
+    monkeypatch.setenv("FORETELL_SHARDS", "2")
+    ended = call("up", "--data", str(settings.data))
+    assert (ended.code, len(ended.err.splitlines()), ended.out) == (1, 1, "")
+    assert "FORETELL_DATABASE_URL is not set" in ended.err
+    assert "FORETELL_SHARDS=2, need PostgreSQL" in ended.err
     assert not settings.data.exists()
 
 

@@ -20,9 +20,9 @@ from foretell.app.gateway import bind
 from foretell.app.keys import KeyName, open_keys
 from foretell.app.lifetime import Lifetime
 from foretell.app.metrics_server import MetricsServer
-from foretell.app.origin import check_origin, watch_node
+from foretell.app.origin import check_origin, check_shards, watch_node
 from foretell.app.products import PRODUCT_BY_ROLE
-from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
+from foretell.app.roles import ALL_ROLES, SHARDED_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.node_check import NodeCheck
@@ -146,6 +146,8 @@ class Installation:
             Database(settings.database, settings.public_reads)
         )
         await upgrade(database)
+        if self._roles & SHARDED_ROLES:
+            await check_shards(database, settings)
         shard, epoch = ShardNumber(self._shard), await load_key_epoch(database, new_uuid())
         resources = Resources(
             settings,

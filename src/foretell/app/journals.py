@@ -1,12 +1,11 @@
 """The journals of engines: in folders of the data folder, or in PostgreSQL, as the settings say."""
 
-import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from foretell.domain.errors.storage import InvalidShardMap, JournalFailed, ShardCountChanged
-from foretell.domain.values.sharding import TREASURY, ShardNumber, shard_numbers
+from foretell.domain.errors.storage import InvalidShardMap, JournalFailed
+from foretell.domain.values.sharding import ALONE, TREASURY, ShardNumber, shard_numbers
 from foretell.journal.postgres.leases import JournalPlace, find_endpoint
 from foretell.journal.shard_map import ShardMap, in_one_database, load_shard_map
 from foretell.settings import Settings
@@ -34,19 +33,45 @@ def journal_place(settings: Settings, shard: ShardNumber) -> JournalPlace:
     return _shard_map(settings).place(shard)
 
 
-async def check_shard_count(settings: Settings) -> None:
-    """Refuse another number of shards than that of the journals.
+async def check_places(settings: Settings) -> bool:
+    """Refuse another number of shards than that of journals in PostgreSQL; return whether each database answered.
 
-    A database that does not answer is not checked here: engines check it again when they start.
+    One that does not answer is not checked here: engines check it again when they start.
     """
+    have_answered = True
     if settings.journal == "postgres":
         for place in {place.url: place for place in _places(settings)}.values():
-            with contextlib.suppress(JournalFailed):
+            try:
                 await find_endpoint(place)
-        return
-    kept = max(_stored_shards(settings.data), default=-1) + 1
-    if kept > settings.shards:
-        raise ShardCountChanged(kept, settings.shards)
+            except JournalFailed:
+                have_answered = False
+    return have_answered
+
+
+def has_files(settings: Settings) -> bool:
+    """Return whether journals are files; those of the engine in the trading process always are."""
+    return settings.shards == 0 or settings.journal == "file"
+
+
+def shard_count_candidates(
+    settings: Settings, sequences: Mapping[str, int], readers: Collection[str]
+) -> set[int]:
+    """Return the numbers of shards that an installation of an earlier release may have, which noted none.
+
+    `sequences` are those that the tables have of readers of journals, `readers` others that they know. Such a
+    release could be started with one number after another; each is possible. There are none in a new installation.
+    """
+    numbers = {int(name.partition(":")[2]) for name in (*sequences, *readers) if ":" in name}
+    has_embedded = False
+    if has_files(settings):
+        numbers |= set(_stored_shards(settings.data))
+        has_embedded = embedded_journal_folder(settings).is_dir()
+    found = {max(numbers) + 1} if numbers else set()
+    if has_embedded and (sequences.get(ALONE.name) or not numbers):
+        found.add(0)
+    if not found and ALONE.name in sequences:
+        return {0, 1}
+    return found
 
 
 def _places(settings: Settings) -> list[JournalPlace]:

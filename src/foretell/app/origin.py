@@ -1,8 +1,9 @@
 """The origin of what an installation is made of: its chain, its database, its journals and its master key.
 
 A start notes them in the data folder, and chain and journals in the database too. A later start that finds
-another of them says so; it refuses another chain under orders that exist, and another journal under tables that
-have commands. The chain of a node that is silent at the start is compared at its first answer.
+another of them says so; it refuses another chain under orders that exist, another journal under tables that
+have commands, and another number of shards. The chain of a node that is silent at the start is compared at its first
+answer.
 """
 
 import asyncio
@@ -16,23 +17,35 @@ import msgspec
 import structlog
 
 from foretell.app.builders import Resources
+from foretell.app.journals import check_places, has_files, shard_count_candidates
 from foretell.chain.node_check import NodeCheck
 from foretell.chain.reader import Reader
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, RpcRefused, WrongChain
 from foretell.domain.errors.command import ForeignChain
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.errors.storage import ForeignJournal, JournalDamaged
+from foretell.domain.errors.sources import JournalOfAnotherReader
+from foretell.domain.errors.storage import ForeignJournal, JournalDamaged, ShardCountChanged
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
 from foretell.journal.port import Journal
 from foretell.runtime.failures import FailureLog
 from foretell.runtime.files import locked, write_atomically
+from foretell.settings import Settings
 from foretell.store.database import Database
-from foretell.store.identity import CHAIN, JOURNAL, load_fact, record_fact
+from foretell.store.identity import (
+    CHAIN,
+    JOURNAL,
+    SHARDS,
+    load_fact,
+    load_journals,
+    record_fact,
+    record_first,
+)
 from foretell.store.trading.projected import load_sequences
 
 FILE: Final = "origin.json"
+JOURNAL_FOLDERS: Final = "journal*"
 FIRST_BLOCK: Final = "0x1"
 """A dev chain that loads a state has block 0 twice, its own and the loaded one; block 1 it has once."""
 FINGERPRINT_CHARS: Final = 32
@@ -59,6 +72,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """A fingerprint, which reveals nothing of the key."""
     journals: Mapping[str, str] = {}
     """The ids of journals, by the name of their reader in the tables."""
+    shards: int | None = None
+    """The number of shards of the journals in the folder; 0 is the engine in the trading process."""
 
 
 async def check_origin(resources: Resources, node: NodeCheck, *, has_master_key: bool) -> None:
@@ -132,15 +147,61 @@ async def _until_checked(resources: Resources, node: NodeCheck) -> None:
     failures.passed()
 
 
+async def check_shards(database: Database, settings: Settings) -> None:
+    """Note the number of shards at the first start of an installation, and refuse another one at any later start.
+
+    With another number, markets would look for their orders in the journals of other engines. Only roles that open
+    journals or send requests to engines know the number. It is not noted while a database of journals is silent.
+    """
+    folder, count = settings.data, settings.shards
+    async with database.reading() as tx:
+        noted = await load_fact(tx, SHARDS)
+        sequences, journals = await load_sequences(tx), await load_journals(tx)
+    in_folder = None
+    if has_files(settings) and any(folder.glob(JOURNAL_FOLDERS)):
+        in_folder = _noted(folder).shards
+    kept = {int(each) for each in (noted, in_folder) if each is not None}
+    if not kept:
+        kept = _earlier_counts(shard_count_candidates(settings, sequences, journals), count)
+    _check_count(kept, count)
+    if noted is None:
+        if not await check_places(settings):
+            return
+        async with database.writing() as tx:
+            _check_count({int(await record_first(tx, SHARDS, str(count)))}, count)
+    if has_files(settings):
+        _note(folder, Origin(shards=count))
+
+
+def _check_count(kept: set[int], count: int) -> None:
+    if others := kept - {count}:
+        raise ShardCountChanged(max(others), count)
+
+
+def _earlier_counts(candidates: set[int], count: int) -> set[int]:
+    """Return the number of shards that an earlier release has left; of several that it may be, the configured one."""
+    if count not in candidates:
+        return candidates
+    if len(candidates) > 1:
+        log.warning(
+            "journals and tables leave the number of shards open, and the configured one is kept",
+            shards=count,
+            others=sorted(candidates - {count}),
+        )
+    return {count}
+
+
 async def check_journal(database: Database, folder: Path, name: str, journal: Journal) -> None:
     """Note the id of a journal, which this process may write, and refuse another under tables with commands.
 
     `name` is that of its reader in the tables. A journal that ends before the tables is the engine's to refuse.
-    One with commands whose file of the id was lost gets the id that is noted.
+    One with commands whose file of the id was lost gets the id that is noted. One that is noted under the name of
+    another reader is refused.
     """
     fact = JOURNAL.format(name)
     async with database.reading() as tx:
-        noted, sequences = await load_fact(tx, fact), await load_sequences(tx)
+        journals, sequences = await load_journals(tx), await load_sequences(tx)
+    noted = journals.get(name)
     if journal.last_sequence < sequences.get(name, 0):
         return
     if noted is not None and isinstance(journal, FileJournal) and journal.lost_identity:
@@ -149,6 +210,8 @@ async def check_journal(database: Database, folder: Path, name: str, journal: Jo
             "the id of a journal was lost and is the noted one again", journal=name, id=noted
         )
     seen = journal.identity
+    if noted != seen:
+        _check_reader(name, seen, journals)
     if noted not in {None, seen} and any(sequences.values()):
         raise ForeignJournal(name, str(noted), seen)
     if noted != seen:
@@ -156,6 +219,13 @@ async def check_journal(database: Database, folder: Path, name: str, journal: Jo
             await record_fact(tx, fact, seen)
     _compare("journal", _noted(folder).journals.get(name), seen)
     _note(folder, Origin(journals={name: seen}))
+
+
+def _check_reader(name: str, seen: str, journals: Mapping[str, str]) -> None:
+    """Refuse a journal that is noted under another reader's name: it has the commands of other markets."""
+    for reader, noted in journals.items():
+        if noted == seen and reader != name:
+            raise JournalOfAnotherReader(name, reader, seen)
 
 
 def _compare(part: str, before: str | None, now: str | None) -> None:
@@ -214,7 +284,8 @@ def _has_commands(folder: Path) -> bool:
     """Return whether a journal of a data folder has a command; a damaged one has."""
     try:
         return any(
-            next(read_entries(journal), None) is not None for journal in folder.glob("journal*")
+            next(read_entries(journal), None) is not None
+            for journal in folder.glob(JOURNAL_FOLDERS)
         )
     except JournalDamaged:
         return True

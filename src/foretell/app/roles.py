@@ -26,6 +26,9 @@ class Role(enum.StrEnum):
 ALL_ROLES: Final = frozenset(Role) - {Role.ENGINE, Role.TREASURY}
 """The roles of an installation in one process: trading includes its engine."""
 
+SHARDED_ROLES: Final = frozenset({Role.TRADING, Role.ENGINE, Role.TREASURY})
+"""The roles that open journals or send requests to engines, so that the number of shards concerns them."""
+
 PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
     {
         Role.TRADING: "/clob",

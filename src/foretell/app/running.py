@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Final, Protocol
 
 import structlog
@@ -114,20 +114,28 @@ async def _run(
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, signals.get(number, stopped.set))
     starting = asyncio.create_task(running.start())
+    begun = [starting]
     stopping = asyncio.create_task(stopped.wait())
     try:
         if not await _first(starting, stopping):
             return
         greeting = asyncio.create_task(when_started())
+        begun.append(greeting)
         failing = asyncio.create_task(running.wait())
         if await _first(greeting, stopping, failing):
             await _first(failing, stopping)
     finally:
         when_stopped()
         with contextlib.suppress(asyncio.CancelledError):
-            starting.cancel()
-            await asyncio.wait({starting})
+            await _end(begun)
         await running.stop()
+
+
+async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks, and wait for their end; what they raise now is a consequence, and nobody else asks for it."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _await_parent(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
@@ -140,10 +148,14 @@ def _await_parent(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> No
 
 
 async def _first(task: asyncio.Task[None], *others: asyncio.Task[object]) -> bool:
-    """Wait for the task or any other; return whether the task is done, and raise what it raised."""
+    """Wait for the task or any other; return whether the task is done, and raise what one of them raised.
+
+    What ended another one comes first: the task may have failed because of it.
+    """
     done, _ = await asyncio.wait({task, *others}, return_when=asyncio.FIRST_COMPLETED)
-    for finished in done:
-        finished.result()
+    for finished in (*others, task):
+        if finished in done:
+            finished.result()
     if task not in done:
         task.cancel()
     return task in done

@@ -14,12 +14,16 @@ import httpx
 
 from foretell.app.engine_processes import engine_children, same_arguments, supervision_loops
 from foretell.app.gateway import BACKLOG, bind
-from foretell.app.journals import check_shard_count
+from foretell.app.journals import check_places
 from foretell.app.lifetime import Lifetime
+from foretell.app.origin import check_shards
 from foretell.domain.errors.command import NotInTime
+from foretell.domain.errors.storage import StoreUnavailable
 from foretell.runtime.child_processes import Child, ChildProcess, run_supervised
 from foretell.runtime.loops import Loop, run_together
 from foretell.settings import Settings
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
 
 START_DEADLINE_S: Final = 120.0
 POLL_S: Final = 0.05
@@ -41,7 +45,7 @@ class Fleet:
             self._lifetime.take_folder(self._settings.data)
             listener = bind(self._settings.host, self._settings.port, "FORETELL_PORT")
             self._lifetime.closing.callback(listener.close)
-            await check_shard_count(self._settings)
+            await self._check_shards()
             listener.listen(BACKLOG)
             listener.set_inheritable(True)
             workers = self._worker_children(listener.fileno())
@@ -67,6 +71,15 @@ class Fleet:
     async def stop(self) -> None:
         """Stop every process."""
         await self._lifetime.stop()
+
+    async def _check_shards(self) -> None:
+        """Refuse another number of shards once, before each child does; one whose database is silent does it later."""
+        settings = self._settings
+        with contextlib.suppress(StoreUnavailable):
+            async with Database(settings.database) as database:
+                await upgrade(database)
+                await check_shards(database, settings)
+        await check_places(settings)
 
     def _worker_children(self, listener: int) -> list[Child]:
         arguments = (

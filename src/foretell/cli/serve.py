@@ -1,6 +1,6 @@
 """`foretell serve`: chosen roles, on a node and a database of the operator."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -11,7 +11,13 @@ from foretell.app.roles import ALL_ROLES, Role
 from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.app.worker_processes import Fleet
 from foretell.cli.failure import fail
-from foretell.domain.errors.command import InvalidWorkerRoles, MissingSetting, UnknownRole
+from foretell.domain.errors.command import (
+    InvalidWorkerRoles,
+    MissingSetting,
+    UnknownRole,
+)
+from foretell.domain.errors.sources import UnknownShard
+from foretell.domain.values.sharding import shard_numbers
 from foretell.runtime.child_processes import REFUSED_CODE
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.settings import Settings
@@ -49,6 +55,7 @@ def _run_roles(
     set_up_logs(settings)
     roles = [_role(name) for name in names] or sorted(ALL_ROLES)
     _check_database(settings, is_whole=set(roles) == ALL_ROLES)
+    _check_shard(settings, roles, place.shard)
 
     async def greet() -> None:
         settle_memory()
@@ -90,6 +97,16 @@ def _check_database(settings: Settings, *, is_whole: bool) -> None:
         )
     if settings.is_embedded and not (is_whole and settings.shards == 0):
         raise MissingSetting("database_url", "roles in separate processes need PostgreSQL")
+
+
+def _check_shard(settings: Settings, roles: Collection[Role], shard: int) -> None:
+    """Refuse an engine of its own process without a number of shards, or with a number that none has."""
+    if not {Role.ENGINE, Role.TREASURY} & set(roles):
+        return
+    if settings.shards == 0:
+        raise MissingSetting("shards", "set it, or --shards, to the number of all engines")
+    if shard not in shard_numbers(settings.shards):
+        raise UnknownShard(shard, settings.shards)
 
 
 def _role(name: str) -> Role:

@@ -12,6 +12,7 @@ from foretell.app.clock_and_ids import new_key, now_ms
 from foretell.app.installation import Installation
 from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.domain.errors.chain import SandboxOnly
+from foretell.domain.errors.command import MissingSetting
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.sandbox.ready import NOT_SEEDED, Ready, describe, remove_ready, write_ready
 from foretell.sandbox.seed import SEED_NOTE, approve_traders, seed_market
@@ -25,6 +26,11 @@ def run_up(settings: Settings, console: Console) -> None:
     if not settings.is_sandbox:
         raise SandboxOnly(
             "foretell up", "your own chain", "unset FORETELL_RPC_URL, or use foretell serve"
+        )
+    if settings.shards and settings.is_embedded:
+        raise MissingSetting(
+            "database_url",
+            f"engines in processes of their own, as with FORETELL_SHARDS={settings.shards}, need PostgreSQL",
         )
     set_up_logs(settings)
     started_ms = now_ms()

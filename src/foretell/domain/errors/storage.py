@@ -127,12 +127,22 @@ class JournalFormUnknown(ForetellError):
 
 
 class ShardCountChanged(ForetellError):
-    """A database was created with another number of shards; markets would change shards."""
+    """The journals were created with another number of shards; markets would change shards.
+
+    0 shards are one engine in the process that serves trading.
+    """
 
     def __init__(self, kept_count: int, shard_count: int) -> None:
+        cure = (
+            f"start with FORETELL_SHARDS={kept_count}, or with --shards {kept_count} after --workers"
+            if kept_count
+            else "start with FORETELL_SHARDS=0 and without --workers"
+        )
         super().__init__(
-            f"the journals were created with {kept_count} shards, and {shard_count} are configured; set"
-            f" FORETELL_SHARDS to {kept_count}, because the number of shards cannot change"
+            f"the journals were created with {kept_count} shards, and {shard_count} are configured: the number of"
+            f" shards cannot change, so {cure}; another number needs a new data folder and a new database",
+            kept_count=kept_count,
+            shard_count=shard_count,
         )
 
 

@@ -3,6 +3,7 @@ from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.artifacts import reason_of
 from foretell.chain.reader import Payouts
+from foretell.chain.rpc_types import chain_tx_of
 from foretell.chain.views import ViewCall, call_view
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
@@ -103,8 +104,6 @@ async def test_unknown_questions_and_markets_are_none(sandbox: Sandbox) -> None:
     assert await reader.code(EMPTY_ACCOUNT) == b""
     assert await reader.proposer_whitelist(EMPTY_ACCOUNT) is None
     assert await reader.header("0xffffff") is None
-    assert await reader.receipts([ZERO_BYTES32]) == [None]
-    assert await reader.transactions([ZERO_BYTES32]) == [None]
 
 
 async def test_a_pair_that_is_the_wrong_way_round_is_not_registered(
@@ -243,9 +242,8 @@ async def test_blocks_and_transactions_are_read_as_the_node_has_them(
     reader, trader = fresh_sandbox.reader, fresh_sandbox.trader()
     calldata = Approve(EMPTY_ACCOUNT, 1).encode()
     receipt = await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, calldata)
-    (again,) = await reader.receipts([receipt.tx_hash])
-    assert again == receipt
-    (tx,) = await reader.transactions([receipt.tx_hash])
+    assert await fresh_sandbox.receipt(receipt.tx_hash) == receipt
+    tx = chain_tx_of(await fresh_sandbox.rpc.call("eth_getTransactionByHash", receipt.tx_hash))
     assert tx is not None
     assert (tx.sender, tx.target, tx.calldata, tx.value_wei, tx.block_number) == (
         trader.address,

@@ -40,8 +40,7 @@ async def test_a_sent_transaction_is_mined_and_then_confirmed(
     mined = await stored(outbox)
     assert mined.status is TxStatus.MINED
     assert mined.mined_hash == sent.newest.tx_hash
-    (receipt,) = await fresh_sandbox.reader.receipts([sent.newest.tx_hash])
-    assert receipt is not None
+    receipt = await fresh_sandbox.receipt(sent.newest.tx_hash)
     assert mined.block_number == receipt.block_number
     assert receipt.gas_used < sent.gas < 2 * receipt.gas_used
     await fresh_sandbox.mine()

@@ -154,8 +154,7 @@ async def reverted(
     tx_hash = await rpc.send("eth_sendTransaction", call | {"value": hex(value)})
     await rpc.send("anvil_stopImpersonatingAccount", account.address)
     await rig.sandbox.mine()
-    (receipt,) = await rig.sandbox.reader.receipts([tx_hash])
-    assert receipt is not None
+    receipt = await rig.sandbox.receipt(tx_hash)
     assert not receipt.is_success
     return str(tx_hash)
 

@@ -46,8 +46,7 @@ async def test_results_and_updates_are_what_the_chain_has(creator: CreatorClient
     assert (result["tokenA"], result["tokenB"]) == (str(tokens.yes), str(tokens.no))
     assert await sandbox.reader.is_registered(tokens, result["conditionId"])
     assert result["alreadyRegistered"] is False
-    (receipt,) = await sandbox.reader.receipts([result["txHash"]])
-    assert receipt is not None
+    receipt = await sandbox.receipt(result["txHash"])
     assert receipt.is_success
 
 

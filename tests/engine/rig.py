@@ -225,6 +225,7 @@ class EngineRig:
                 cancel,
                 Wallets(a_deployment()),
                 now_ms=self.clock.now_ms,
+                elapsed_ms=self.clock.now_ms,
                 new_uuid=numbered_uuids(),
             ),
             AllocationClient(

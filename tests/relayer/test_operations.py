@@ -65,8 +65,7 @@ async def test_a_redemption_pays_the_wallet_to_the_unit(
     assert set(reply) == {"txHash", "confirmations"}
     assert type(reply["confirmations"]) is int
     assert reply["confirmations"] >= 1
-    (receipt,) = await rig.sandbox.reader.receipts([reply["txHash"]])
-    assert receipt is not None
+    receipt = await rig.sandbox.receipt(reply["txHash"])
     assert receipt.is_success
     assert await holder.collateral_units() == before + HELD
 

@@ -97,6 +97,23 @@ async def test_a_mined_transaction_counts_only_with_the_wallet_s_success_log(
     )
 
 
+async def test_attack_h1_logs_of_whom_a_wallet_calls_are_not_decoded(
+    shaky_rig: RelayerRig, proxy: FaultProxy
+) -> None:
+    rig = shaky_rig
+    owner = await rig.owner("an owner")
+    await owner.deploy()
+    transaction_id = await owner.submitted(await approval_body(owner))
+    await rig.run_until_mined(transaction_id)
+    strange = {"address": 7, "topics": None, "data": "0x"}
+    proxy.fail_always(
+        "eth_getTransactionReceipt",
+        change(lambda receipt: receipt | {"logs": [strange, *receipt["logs"], strange]}),
+    )
+    await rig.settle()
+    assert await state_of(rig, transaction_id) is RelayState.CONFIRMED
+
+
 async def test_a_request_that_another_process_moved_is_read_again(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:

@@ -509,7 +509,6 @@ async def test_a_request_is_sent_with_no_more_gas_than_stated(
     request, carrier = await rig.relay(transaction_id), await rig.carrier(transaction_id)
     assert carrier.gas == request.gas
     await rig.settle()
-    (receipt,) = await rig.sandbox.reader.receipts([carrier.newest.tx_hash])
-    assert receipt is not None
+    receipt = await rig.sandbox.receipt(carrier.newest.tx_hash)
     assert 2 * receipt.gas_used < carrier.gas
     assert (await rig.relay(transaction_id)).state is RelayState.CONFIRMED

@@ -8,7 +8,7 @@ from foretell.chain.deploy import deploy
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
-from foretell.chain.rpc_types import Receipt
+from foretell.chain.rpc_types import Receipt, receipt_of
 from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, call_view
@@ -77,6 +77,12 @@ class Sandbox:
 
     async def call(self, account: SandboxAccount, target: Address, calldata: bytes) -> Receipt:
         return await self.caller(account).call(target, calldata)
+
+    async def receipt(self, tx_hash: Bytes32) -> Receipt:
+        """Return the receipt of a transaction, which is in a block."""
+        receipt = receipt_of(await self.rpc.call("eth_getTransactionReceipt", tx_hash))
+        assert receipt is not None
+        return receipt
 
     async def call_all(
         self, account: SandboxAccount, *calls: tuple[Address, ClientCall | QuestionTerms]

@@ -357,6 +357,7 @@ async def a_rig_on(
         recover=recover_here,
         blob_base_url=BLOBS,
         now_ms=clock.now_ms,
+        elapsed_ms=clock.now_ms,
         new_uuid=numbered_uuids(),
         **fields,
     )

@@ -7,6 +7,7 @@ part is given what it needs in one place.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from foretell.app.clock_and_ids import monotonic_ms
 from foretell.app.tables_process.client import RemoteTables
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
@@ -72,6 +73,8 @@ class EngineParts:
     database: Database
     now_ms: Callable[[], int]
     new_uuid: Callable[[], str]
+    elapsed_ms: Callable[[], int] = monotonic_ms
+    """The time that has passed since any moment; nobody sets it."""
     make_tables: MakeTables = tables_here
     chain_lag: ChainLag | None = None
     settlement_lag_s_max: int = LAG_REFUSED_S
@@ -96,6 +99,7 @@ class EngineParts:
             cancel,
             Wallets(self.deployment),
             now_ms=self.now_ms,
+            elapsed_ms=self.elapsed_ms,
             new_uuid=self.new_uuid,
         )
         tables = self.make_tables(self.database, place.name, engine.journal)

@@ -9,13 +9,9 @@ from typing import Any, Final, NamedTuple
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import (
     BlockHeader,
-    ChainTx,
-    Receipt,
     bytes_of,
-    chain_tx_of,
     header_of,
     quantity_of,
-    receipt_of,
 )
 from foretell.chain.views import (
     LATEST,
@@ -372,21 +368,6 @@ class Reader:
     async def header(self, at: str = LATEST) -> BlockHeader | None:
         """Return the header of a block, or None when the node does not have it."""
         return header_of(await self.rpc.call("eth_getBlockByNumber", at, False))  # noqa: FBT003 - as the protocol has it
-
-    async def receipts(self, hashes: Sequence[Bytes32]) -> list[Receipt | None]:
-        """Return the receipts of transactions, None for those that are in no block."""
-        return [
-            receipt_of(answer) for answer in await self._batch("eth_getTransactionReceipt", hashes)
-        ]
-
-    async def transactions(self, hashes: Sequence[Bytes32]) -> list[ChainTx | None]:
-        """Return transactions, None for those that the node does not know."""
-        return [
-            chain_tx_of(answer) for answer in await self._batch("eth_getTransactionByHash", hashes)
-        ]
-
-    async def _batch(self, method: str, hashes: Sequence[Bytes32]) -> list[Any]:
-        return await self.rpc.batch([(method, [tx_hash]) for tx_hash in hashes])
 
     def _of_tokens(self, function: Any, *arguments: object) -> ViewCall:
         return ViewCall(self._deployment.conditional_tokens, function, arguments)

@@ -2,8 +2,11 @@
 
 from typing import Final
 
+import msgspec
 import structlog
 
+from foretell.chain.rpc_types import ReceiptLogs
+from foretell.chain.smaller_reads import decoded
 from foretell.domain.evm.transaction import SentTx, TxStatus
 from foretell.domain.relay.request import (
     CREATIONS,
@@ -71,12 +74,26 @@ async def _is_done(context: RelayerContext, request: RelayRequest, sent: SentTx)
     if request.kind in _REVERT_WHOLE or is_known or not is_mined:
         return True
     assert sent.mined_hash is not None
-    (receipt,) = await context.reader.receipts([sent.mined_hash])
+    receipt = await context.reader.rpc.call_as(
+        ReceiptLogs, "eth_getTransactionReceipt", sent.mined_hash
+    )
     if receipt is None:
         return None
+    # Whom the wallet calls may log without number, so only logs that name the transaction are decoded.
+    digest = request.digest.removeprefix("0x").encode()
+    named = (decoded(_LOG, text) for text in receipt.logs if digest in bytes(text).lower())
     return any(
         log.address.lower() == request.wallet
         and log.topics[:1] == (EXECUTION_SUCCESS,)
-        and log.data[:_WORD_CHARS] == request.digest
-        for log in receipt.logs
+        and log.data[:_WORD_CHARS].lower() == request.digest
+        for log in named
     )
+
+
+class _Log(msgspec.Struct, frozen=True, gc=False):
+    address: str
+    topics: tuple[str, ...]
+    data: str
+
+
+_LOG: Final = msgspec.json.Decoder(_Log)

@@ -217,13 +217,14 @@ class Switch:
 
     def __init__(self, database: Database, wait_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
         self.canceled: list[str | None] = []
-        self.clock = Clock()
+        self.clock, self.elapsed = Clock(), Clock()
         self.places = WritePlaces(SQLITE_PLACES, WaitBounds(wait_s=wait_s))
         self.heartbeats = Heartbeats(
             database,
             self._cancel,
             Wallets(a_deployment()),
             now_ms=self.clock.now_ms,
+            elapsed_ms=self.elapsed.now_ms,
             new_uuid=numbered_uuids(),
         )
         monkeypatch.setattr(database, "_writes", self.places)
@@ -239,7 +240,7 @@ async def test_a_key_that_waits_to_begin_does_not_delay_the_cancels_of_another(
     """All keys shared a lock, in which a key waited for the writes of its account."""
     switch = Switch(database, 2 * WITHIN_S, monkeypatch)
     await switch.heartbeats.beat("of bob", BOB, None)
-    switch.clock.move(10_001)
+    switch.elapsed.move(10_001)
     async with contextlib.AsyncExitStack() as stack:
         with answering("a client"), writing_for(ALICE):
             await stack.enter_async_context(switch.places.taken())
@@ -252,6 +253,20 @@ async def test_a_key_that_waits_to_begin_does_not_delay_the_cancels_of_another(
     assert await switch.heartbeats.beat("of alice", ALICE, await beginning)
 
 
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_clock_that_is_set_neither_cancels_orders_nor_keeps_those_of_a_silent_key(
+    database: Database, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    switch = Switch(database, WITHIN_S, monkeypatch)
+    await switch.heartbeats.beat("of bob", BOB, None)
+    switch.clock.move_s(hours * 3_600)
+    await switch.heartbeats.run_once()
+    assert switch.canceled == []
+    switch.elapsed.move(10_001)
+    await switch.heartbeats.run_once()
+    assert switch.canceled == ["of bob"]
+
+
 async def test_a_first_beat_that_is_refused_begins_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,7 +276,7 @@ async def test_a_first_beat_that_is_refused_begins_nothing(
         async with switch.places.taken():
             with pytest.raises(WritesBusy):
                 await switch.heartbeats.beat("of alice", ALICE, None)
-    switch.clock.move(10_001)
+    switch.elapsed.move(10_001)
     await switch.heartbeats.run_once()
     assert switch.canceled == []
     assert await switch.heartbeats.beat("of alice", ALICE, None)

@@ -3,6 +3,7 @@
 The store keeps which keys send heartbeats, not the heartbeats: after a restart every such key has
 the whole time again, and its next heartbeat is refused with the id that it must name. A heartbeat
 that is taken counts however late it is: an overdue key is stopped only if it was not renewed since.
+What is due goes by time that has passed, so that a clock which is set neither stops a key nor spares one.
 """
 
 import asyncio
@@ -53,12 +54,14 @@ class Heartbeats:
         wallets: Wallets,
         *,
         now_ms: Callable[[], int],
+        elapsed_ms: Callable[[], int],
         new_uuid: Callable[[], str],
     ) -> None:
         self._database = database
         self._cancel = cancel
         self._wallets = wallets
         self._now_ms = now_ms
+        self._elapsed_ms = elapsed_ms
         self._new_uuid = new_uuid
         self._pulse_by_key: dict[str, _Pulse] = {}
         self._changing_by_key: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -92,9 +95,9 @@ class Heartbeats:
 
         A failure of one key's is raised after the other keys were tried.
         """
-        now_ms, failure = self._now_ms(), None
+        elapsed_ms, failure = self._elapsed_ms(), None
         for key_id, pulse in list(self._pulse_by_key.items()):
-            if pulse.due_at_ms < now_ms:
+            if pulse.due_at_ms < elapsed_ms:
                 try:
                     await self._stop(key_id, pulse)
                 except ForetellError as error:
@@ -137,4 +140,4 @@ class Heartbeats:
         return self._changing_by_key.setdefault(key_id, asyncio.Lock())
 
     def _pulse(self, address: Address) -> _Pulse:
-        return _Pulse(address, self._new_uuid(), self._now_ms() + BEAT_WITHIN_MS)
+        return _Pulse(address, self._new_uuid(), self._elapsed_ms() + BEAT_WITHIN_MS)

@@ -11,11 +11,7 @@ from foretell.app.roles import ALL_ROLES, Role
 from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.app.worker_processes import Fleet
 from foretell.cli.failure import fail
-from foretell.domain.errors.command import (
-    InvalidWorkerRoles,
-    MissingSetting,
-    UnknownRole,
-)
+from foretell.domain.errors.command import InvalidWorkerRoles, MissingSetting, UnknownRole
 from foretell.domain.errors.sources import UnknownShard
 from foretell.domain.values.sharding import shard_numbers
 from foretell.runtime.child_processes import REFUSED_CODE

@@ -4,12 +4,15 @@ An API key costs nothing, so an owner's budget alone bounds nobody who submits f
 submits for others counts toward its own gas alone, so that strangers cannot use up what it needs.
 """
 
-from typing import Final
-
 import structlog
 
 from foretell.domain.errors.relayer import OwnerGasReached, OwnerLimitReached, RelayerGasReached
-from foretell.domain.relay.budgets import BuilderBudget, check_all_owners, check_builder
+from foretell.domain.relay.budgets import (
+    DAY_MS,
+    BuilderBudget,
+    check_all_owners,
+    check_builder,
+)
 from foretell.domain.relay.request import RelayRequest
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.context import RelayerContext, RelayerOptions
@@ -17,8 +20,6 @@ from foretell.store.database import Transaction
 from foretell.store.outbox.relay_hours import load_all_hours, load_builder_hours
 from foretell.store.outbox.relays import load_relay_gas, load_relay_time
 from foretell.store.public_reads.places import ReadKind
-
-DAY_MS: Final = 24 * 60 * 60 * 1000
 
 log = structlog.get_logger(__name__)
 

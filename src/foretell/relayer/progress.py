@@ -31,6 +31,15 @@ _CALL_FAILED: Final = "the transaction was mined, and the wallet's own call in i
 log = structlog.get_logger(__name__)
 
 
+class _Log(msgspec.Struct, frozen=True, gc=False):
+    address: str
+    topics: tuple[str, ...]
+    data: str
+
+
+_LOG: Final = msgspec.json.Decoder(_Log)
+
+
 async def move(
     context: RelayerContext,
     request: RelayRequest,
@@ -88,12 +97,3 @@ async def _is_done(context: RelayerContext, request: RelayRequest, sent: SentTx)
         and log.data[:_WORD_CHARS].lower() == request.digest
         for log in named
     )
-
-
-class _Log(msgspec.Struct, frozen=True, gc=False):
-    address: str
-    topics: tuple[str, ...]
-    data: str
-
-
-_LOG: Final = msgspec.json.Decoder(_Log)

@@ -12,7 +12,7 @@ from foretell.domain.errors.relayer import (
     RelayerGasReached,
 )
 from foretell.domain.relay.budgets import (
-    DAY_S,
+    DAY_MS,
     HOUR_MS,
     HOURS_COUNTED,
     BuilderBudget,
@@ -68,7 +68,7 @@ def test_a_budget_of_zero_is_none() -> None:
 def test_what_no_wait_makes_fit_waits_for_a_day() -> None:
     with pytest.raises(RelayerGasReached) as refused:
         check_all_owners(9, [], 10, NOW_MS)
-    assert refused.value.details["retry_after_s"] == DAY_S
+    assert refused.value.details["retry_after_s"] == DAY_MS // 1000
 
 
 @given(at_ms=st.integers(0, 10**13), age_ms=st.integers(0, 26 * HOUR_MS))
@@ -76,7 +76,7 @@ def test_a_transaction_counts_for_a_day_and_for_less_than_an_hour_longer(
     at_ms: int, age_ms: int
 ) -> None:
     counts = hour_of(at_ms) >= first_hour(at_ms + age_ms)
-    assert counts or age_ms > DAY_S * 1000
+    assert counts or age_ms > DAY_MS
     assert not counts or age_ms < HOURS_COUNTED * HOUR_MS
 
 
@@ -100,5 +100,5 @@ def test_after_its_wait_a_transaction_fits_and_a_second_earlier_it_does_not(
         return 0
 
     wait = wait_s(NOW_MS)
-    assert wait_s(NOW_MS + wait * 1000) == (DAY_S if needed > most else 0)
+    assert wait_s(NOW_MS + wait * 1000) == (DAY_MS // 1000 if needed > most else 0)
     assert not wait or wait_s(NOW_MS + (wait - 1) * 1000) > 0

@@ -31,6 +31,7 @@ DAMAGED: Final = ".damaged"
 _PARTIAL: Final = "partial"
 _TRANSACTIONS: Final = "transactions"
 _BLOCKS: Final = "blocks"
+_NEWEST_BLOCK: Final = "best_block_number"
 _INFO: Final = "info"
 _TRACES: Final = "traces"
 _GZIP_SIZE_BYTES: Final = 4
@@ -53,19 +54,6 @@ _LIST: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _PARTS: Final = msgspec.json.Decoder(_Parts)
 _LIST_OF_PARTS: Final = msgspec.json.Decoder(list[_Parts])
 _NONE: Final = msgspec.Raw(b"[]")
-
-
-class _Height(msgspec.Struct, frozen=True):
-    """How long a state's chain is: the number of its newest block, in hexadecimal where the chain writes it so."""
-
-    best_block_number: int | str = 0
-
-    @property
-    def blocks(self) -> int:
-        return int(str(self.best_block_number), 0)
-
-
-_HEIGHT: Final = msgspec.json.Decoder(_Height)
 
 
 class PreparedState(NamedTuple):
@@ -100,21 +88,20 @@ class SavedState:
         damaged: list[str] = []
         blocks_by_file: dict[Path, int] = {}
         for file in self._files():
-            content = _content(file)
-            if content is not None and _parts(content) is not None:
-                blocks_by_file[file] = _blocks(content)
+            state = _undamaged(file)
+            if state is not None:
+                blocks_by_file[file] = _blocks(state)
             else:
                 damaged.append(file.name + DAMAGED)
                 file.replace(file.with_name(damaged[-1]))
         if not blocks_by_file:
             return PreparedState(None, damaged)
-        newest = max(blocks_by_file, key=blocks_by_file.__getitem__)
-        content = _content(newest)
-        parts = None if content is None else _parts(content)
-        assert parts is not None
+        # It is read again: two large states at once would be twice the memory.
+        state = _undamaged(max(blocks_by_file, key=blocks_by_file.__getitem__))
+        assert state is not None
         loaded = self._folder / LOADED
         with loaded.open("wb") as written:
-            written.writelines(_loadable(parts))
+            written.writelines(_loadable(state))
         return PreparedState(loaded, damaged)
 
     def bytes_max(self) -> int:
@@ -144,30 +131,22 @@ def _size_of(packed: bytes) -> int:
     return int.from_bytes(packed[-_GZIP_SIZE_BYTES:], "little")
 
 
-def _content(file: Path) -> bytes | None:
-    """Return the JSON in a file, or None when its packing is cut off or changed."""
-    content = file.read_bytes()
-    if file.suffix != ".gz":
-        return content
+def _undamaged(file: Path) -> _Parts | None:
+    """Return the parts of a file's state, or None when it is cut off or changed."""
     try:
-        return gzip.decompress(content)
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        return None
-
-
-def _parts(content: bytes) -> _Parts | None:
-    """Return the parts of a state, or None when it is cut off or changed."""
-    try:
+        content = file.read_bytes()
+        if file.suffix == ".gz":
+            content = gzip.decompress(content)
         return _PARTS.decode(content)
-    except (msgspec.MsgspecError, UnicodeError):
+    except (EOFError, gzip.BadGzipFile, zlib.error, msgspec.MsgspecError, UnicodeError):
         return None
 
 
-def _blocks(content: bytes) -> int:
-    """Return the number of a state's newest block, 0 where it does not say."""
+def _blocks(state: _Parts) -> int:
+    """Return the number of a state's newest block, in hexadecimal where the chain writes it so; 0 where it says none."""
     try:
-        return _HEIGHT.decode(content).blocks
-    except (msgspec.MsgspecError, ValueError):
+        return int(str(msgspec.json.decode(state[_NEWEST_BLOCK], type=int | str)), 0)
+    except (KeyError, ValueError, msgspec.MsgspecError):
         return 0
 
 

@@ -50,6 +50,7 @@ from foretell.domain.exchange.order import (
 )
 from foretell.domain.exchange.signing.stops import standing_of
 from foretell.domain.exchange.state import Market, Placement, State
+from foretell.domain.exchange.trade_references import newest_trade_ids
 from foretell.domain.exchange.waiting.delays import DelayedOrder
 
 _BUY: Final = Side.BUY
@@ -308,7 +309,7 @@ def _match(
     trade_ids = tuple([trade.trade_id for trade in trades])
     if reason is None:
         arrival.remaining_units = match.left_units
-        arrival.trade_ids = trade_ids
+        arrival.trade_ids = newest_trade_ids(trade_ids)
         state.rest(arrival, arrival.reserved_units())
     is_buy = arrival.side is _BUY
     state.remember(

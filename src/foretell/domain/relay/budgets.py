@@ -14,7 +14,7 @@ from foretell.domain.errors.relayer import (
 )
 
 HOUR_MS: Final = 60 * 60 * 1000
-DAY_S: Final = 24 * 60 * 60
+DAY_MS: Final = 24 * HOUR_MS
 HOURS_COUNTED: Final = 25
 """The present hour and the 24 before it."""
 
@@ -78,4 +78,4 @@ def _wait_s(amounts: Sequence[tuple[int, int]], most: int, now_ms: int) -> int:
             break
         total -= amount
         until_ms = (hour + HOURS_COUNTED) * HOUR_MS
-    return DAY_S if total > most else -(-(until_ms - now_ms) // 1000)
+    return DAY_MS // 1000 if total > most else -(-(until_ms - now_ms) // 1000)

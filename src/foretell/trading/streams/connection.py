@@ -177,7 +177,7 @@ class Connection:
             return
         tail = message.tail
         assert tail is not None, "a message is published before it makes way"
-        self._unsent.add(tail, message.size)
+        self._unsent.add(tail)
         if self._flush_queue is None:
             self.flush()
         elif self._unsent.size_bytes + self.bytes_queued > BYTES_QUEUED_MAX:

@@ -18,10 +18,10 @@ class Unsent:
     def __len__(self) -> int:
         return len(self._tails)
 
-    def add(self, tail: bytes, size: int) -> None:
-        """Add a message of this size, the newest one."""
+    def add(self, tail: bytes) -> None:
+        """Add the newest message."""
         self._tails.append(tail)
-        self.size_bytes += size
+        self.size_bytes += len(tail)
 
     def take(self, bytes_max: int) -> list[bytes]:
         """Return the oldest messages, as many as have so many bytes, but at least one if any waits."""

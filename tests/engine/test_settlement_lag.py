@@ -18,10 +18,18 @@ from tests.rigs.values import (
     some_funds,
 )
 
+from foretell.domain.errors.exchange import EngineBusy
+from foretell.domain.errors.open_orders import TooManyUnsettledTrades
 from foretell.domain.exchange.commands import HaltMarket, PlaceOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.engine.settlement_lag import LAG_REFUSED_S, LAG_TOLERATED_S, SettlementLag
+from foretell.engine import settlement_lag
+from foretell.engine.settlement_lag import (
+    FEW_TRADES,
+    LAG_REFUSED_S,
+    LAG_TOLERATED_S,
+    SettlementLag,
+)
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
 
@@ -58,14 +66,14 @@ async def test_h4_an_order_that_may_expire_before_it_settles_is_refused_while_se
     clock.move((LAG_TOLERATED_S + 10) * 1000)
     lag = SettlementLag(engine)
     grown_s = EXPIRATION_MARGIN_S + LAG_TOLERATED_S + 10
-    assert lag.is_too_long_for(expiring(clock, grown_s))
-    assert not lag.is_too_long_for(expiring(clock, grown_s + 1))
-    assert not lag.is_too_long_for(a_placing(a_buy("alice", salt="8")))
+    assert lag.refusal_of(expiring(clock, grown_s))
+    assert not lag.refusal_of(expiring(clock, grown_s + 1))
+    assert not lag.refusal_of(a_placing(a_buy("alice", salt="8")))
 
 
 async def test_a_lag_that_the_margin_covers_refuses_nothing(engine: Engine, clock: Clock) -> None:
     clock.move(LAG_TOLERATED_S * 1000)
-    assert not SettlementLag(engine).is_too_long_for(expiring(clock, EXPIRATION_MARGIN_S + 1))
+    assert not SettlementLag(engine).refusal_of(expiring(clock, EXPIRATION_MARGIN_S + 1))
 
 
 async def test_an_order_that_was_placed_before_is_answered_again(
@@ -74,7 +82,7 @@ async def test_an_order_that_was_placed_before_is_answered_again(
     placed = expiring(clock, 80)
     await engine.submit(placed)
     clock.move(40_000)
-    assert not SettlementLag(engine).is_too_long_for(placed)
+    assert not SettlementLag(engine).refusal_of(placed)
 
 
 @pytest.mark.parametrize("status", [TradeStatus.MINED, TradeStatus.RETRYING])
@@ -84,18 +92,18 @@ async def test_a_trade_on_the_chain_or_one_that_failed_is_no_lag(
     (trade_id,) = engine.state.unsettled_trades
     await engine.submit(a_settlement(trade_id, status))
     clock.move(60_000)
-    assert not SettlementLag(engine).is_too_long_for(expiring(clock, 70))
+    assert not SettlementLag(engine).refusal_of(expiring(clock, 70))
 
 
 async def test_the_trades_are_looked_at_once_a_second(engine: Engine, clock: Clock) -> None:
     lag = SettlementLag(engine)
     clock.move((LAG_TOLERATED_S + 1) * 1000)
-    assert lag.is_too_long_for(expiring(clock, 70))
+    assert lag.refusal_of(expiring(clock, 70))
     (trade_id,) = engine.state.unsettled_trades
     await engine.submit(a_settlement(trade_id, TradeStatus.MINED))
-    assert lag.is_too_long_for(expiring(clock, 70))
+    assert lag.refusal_of(expiring(clock, 70))
     clock.move(1_000)
-    assert not lag.is_too_long_for(expiring(clock, 70))
+    assert not lag.refusal_of(expiring(clock, 70))
 
 
 MIDDLE_S = (LAG_TOLERATED_S + LAG_REFUSED_S) // 2
@@ -123,20 +131,20 @@ async def test_h4_no_order_is_taken_that_would_match_past_a_lag(
     await rest(engine, clock, leaves_in_s=None)
     clock.move(LAG_REFUSED_S * 1000)
     lag = SettlementLag(engine)
-    assert not lag.is_too_long_for(selling(order_type=order_type))
+    assert not lag.refusal_of(selling(order_type=order_type))
     clock.move(1_000)
-    assert lag.is_too_long_for(selling(order_type=order_type))
+    assert lag.refusal_of(selling(order_type=order_type))
 
 
 async def test_h4_an_order_that_rests_is_taken_at_any_lag(engine: Engine, clock: Clock) -> None:
     await rest(engine, clock, leaves_in_s=None)
     clock.move(100 * LAG_REFUSED_S * 1000)
     lag = SettlementLag(engine)
-    assert not lag.is_too_long_for(selling(51))
-    assert not lag.is_too_long_for(a_placing(a_buy("alice", 49, salt="8")))
-    assert not lag.is_too_long_for(a_placing(a_buy("alice", 49, salt="8", is_yes=False)))
+    assert not lag.refusal_of(selling(51))
+    assert not lag.refusal_of(a_placing(a_buy("alice", 49, salt="8")))
+    assert not lag.refusal_of(a_placing(a_buy("alice", 49, salt="8", is_yes=False)))
     post_only = a_sell("bob", 50, salt="8", size_units=5 * TOKEN)
-    assert not lag.is_too_long_for(a_placing(post_only, is_post_only=True))
+    assert not lag.refusal_of(a_placing(post_only, is_post_only=True))
 
 
 async def test_h4_an_order_of_the_other_outcome_that_would_mint_is_refused_past_a_lag(
@@ -145,7 +153,7 @@ async def test_h4_an_order_of_the_other_outcome_that_would_mint_is_refused_past_
     await rest(engine, clock, leaves_in_s=None)
     clock.move((LAG_REFUSED_S + 1) * 1000)
     minting = a_buy("bob", 50, salt="8", size_units=5 * TOKEN, is_yes=False)
-    assert SettlementLag(engine).is_too_long_for(a_placing(minting))
+    assert SettlementLag(engine).refusal_of(a_placing(minting))
 
 
 @pytest.mark.parametrize(("later_s", "is_refused"), [(0, True), (1, False), (None, False)])
@@ -156,14 +164,14 @@ async def test_h4_an_order_that_meets_one_that_may_expire_unsettled_is_refused(
     await rest(engine, clock, leaves_in_s)
     clock.move(MIDDLE_S * 1000)
     lag = SettlementLag(engine)
-    assert lag.is_too_long_for(selling()) is is_refused
-    assert not lag.is_too_long_for(selling(51))
+    assert (lag.refusal_of(selling()) is not None) is is_refused
+    assert not lag.refusal_of(selling(51))
 
 
 async def test_a_trade_of_a_halted_market_is_no_lag(engine: Engine, clock: Clock) -> None:
     clock.move(LAG_REFUSED_S * 2000)
     await engine.submit(HaltMarket(clock.at_ms, a_word("market"), is_halted=True))
-    assert not SettlementLag(engine).is_too_long_for(expiring(clock, 70))
+    assert not SettlementLag(engine).refusal_of(expiring(clock, 70))
 
 
 async def test_a_lag_of_one_exchange_refuses_no_order_of_the_other(
@@ -175,8 +183,8 @@ async def test_a_lag_of_one_exchange_refuses_no_order_of_the_other(
     expiration_s = clock.at_ms // 1000 + 70
     order = a_buy("alice", salt="7", market="event", expiration_s=expiration_s)
     lag = SettlementLag(engine)
-    assert not lag.is_too_long_for(a_placing(order, OrderType.GTD, event))
-    assert lag.is_too_long_for(expiring(clock, 70))
+    assert not lag.refusal_of(a_placing(order, OrderType.GTD, event))
+    assert lag.refusal_of(expiring(clock, 70))
 
 
 async def match_beside(engine: Engine, clock: Clock, seller: str, salt: str) -> str:
@@ -197,7 +205,7 @@ async def test_h4_trades_that_wait_beside_a_failing_one_are_no_lag(
     await rest(engine, clock, leaves_in_s=None)
     clock.move(2 * LAG_REFUSED_S * 1000)
     assert TradeStatus.MATCHED in {each.status for each in engine.state.unsettled_trades.values()}
-    assert not SettlementLag(engine).is_too_long_for(selling())
+    assert not SettlementLag(engine).refusal_of(selling())
 
 
 async def test_h4_a_trade_of_other_wallets_than_a_failing_one_is_a_lag(
@@ -211,7 +219,7 @@ async def test_h4_a_trade_of_other_wallets_than_a_failing_one_is_a_lag(
     await engine.submit(a_settlement(first, TradeStatus.RETRYING))
     await rest(engine, clock, leaves_in_s=None)
     clock.move((LAG_REFUSED_S + 1) * 1000)
-    assert SettlementLag(engine).is_too_long_for(selling())
+    assert SettlementLag(engine).refusal_of(selling())
 
 
 @pytest.mark.parametrize(("lag_s_max", "is_refused"), [(300, False), (200, True), (0, False)])
@@ -220,4 +228,106 @@ async def test_h4_the_lag_past_which_nothing_is_matched_is_a_setting(
 ) -> None:
     await rest(engine, clock, leaves_in_s=None)
     clock.move(250_000)
-    assert SettlementLag(engine, lag_s_max).is_too_long_for(selling()) is is_refused
+    assert (SettlementLag(engine, lag_s_max).refusal_of(selling()) is not None) is is_refused
+
+
+async def trade_often(engine: Engine, clock: Clock, taker: str, trades: int) -> list[str]:
+    """Have a wallet take so many orders of bob, one after the other; return the ids of the trades."""
+    known = set(engine.state.unsettled_trades)
+    for salt in map(str, range(100, 100 + trades)):
+        for order in (a_sell("bob", salt=salt), a_buy(taker, salt=salt)):
+            await engine.submit(a_placing(order, at_ms=clock.at_ms))
+    return [each for each in engine.state.unsettled_trades if each not in known]
+
+
+async def mine(engine: Engine, *trade_ids: str) -> None:
+    for trade_id in trade_ids:
+        await engine.submit(a_settlement(trade_id, TradeStatus.MINED))
+
+
+def selling_of(wallet: str) -> PlaceOrder:
+    return a_placing(a_sell(wallet, 50, salt="8", size_units=5 * TOKEN))
+
+
+@pytest.fixture
+async def backlog(engine: Engine, clock: Clock) -> list[str]:
+    """Trades of carol, who took more than a few; the trade that waited before is in a block."""
+    await engine.submit(some_funds("carol", "dora"))
+    await mine(engine, *engine.state.unsettled_trades)
+    trades = await trade_often(engine, clock, "carol", FEW_TRADES + 5)
+    await rest(engine, clock, leaves_in_s=None)
+    return trades
+
+
+async def test_h4_the_backlog_of_one_taker_keeps_orders_of_nobody_else_out(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    """Two wallets that trade with each other match more than the chain settles."""
+    lag = SettlementLag(engine)
+    assert lag.refusal_of(selling_of("dora")) is None
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    await mine(engine, backlog[0])
+    assert lag.refusal_of(selling_of("dora")) is None
+    assert isinstance(lag.refusal_of(selling_of("carol")), EngineBusy)
+    assert lag.refusal_of(a_placing(a_sell("carol", 51, salt="8"))) is None
+    expiring_carol = a_buy("carol", 49, salt="7", expiration_s=clock.at_ms // 1000 + 90)
+    assert isinstance(lag.refusal_of(a_placing(expiring_carol, OrderType.GTD)), EngineBusy)
+
+
+async def test_h4_the_backlog_of_one_taker_is_a_lag_while_no_trade_gets_into_a_block(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    lag = SettlementLag(engine)
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
+    await mine(engine, backlog[0])
+    clock.move(1_000)
+    assert lag.refusal_of(selling_of("dora")) is None
+    clock.move(LAG_REFUSED_S * 1000)
+    assert lag.refusal_of(selling_of("dora")) is None
+    clock.move(1_000)
+    assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
+
+
+@pytest.mark.usefixtures("backlog")
+async def test_a_trade_that_failed_a_try_is_no_sign_that_the_chain_takes_any(
+    engine: Engine, clock: Clock
+) -> None:
+    lag = SettlementLag(engine)
+    await engine.submit(some_funds("erin", "frank"))
+    for order in (a_sell("erin", salt="30"), a_buy("frank", salt="30")):
+        await engine.submit(a_placing(order, at_ms=clock.at_ms))
+    failing = list(engine.state.unsettled_trades)[-1]
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
+    await engine.submit(a_settlement(failing, TradeStatus.RETRYING))
+    clock.move(1_000)
+    assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
+
+
+async def test_h4_a_few_trades_of_a_taker_beside_the_backlog_of_another_are_a_lag(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    lag = SettlementLag(engine)
+    await engine.submit(some_funds("erin"))
+    for order in (a_sell("dora", salt="31"), a_buy("erin", salt="31")):
+        await engine.submit(a_placing(order, at_ms=clock.at_ms))
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    assert lag.refusal_of(selling_of("frank")) is not None
+    await mine(engine, backlog[0])
+    clock.move(1_000)
+    assert lag.refusal_of(selling_of("frank")) is not None
+
+
+async def test_h4_a_taker_has_a_bounded_number_of_trades_that_wait(
+    engine: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch, backlog: list[str]
+) -> None:
+    lag = SettlementLag(engine)
+    monkeypatch.setattr(settlement_lag, "WAITING_TRADES_MAX", len(backlog))
+    with pytest.raises(TooManyUnsettledTrades, match="wait for the chain"):
+        raise lag.refusal_of(selling_of("carol")) or AssertionError
+    assert lag.refusal_of(selling_of("dora")) is None
+    assert lag.refusal_of(a_placing(a_sell("carol", 51, salt="8"))) is None
+    await mine(engine, backlog[0])
+    clock.move(1_000)
+    assert lag.refusal_of(selling_of("carol")) is None

@@ -175,3 +175,10 @@ def test_the_gas_of_a_batch_is_bounded_and_holds_the_limit_of_each_match() -> No
 def test_a_full_batch_of_ordinary_trades_fits_a_transaction() -> None:
     trades = [a_trade(number) for number in range(MATCHES_MAX)]
     assert batch_gas(trades) <= SettlementOptions().batch_gas_max < TX_GAS_MAX
+
+
+def test_within_a_batch_trades_are_in_the_order_of_their_matches() -> None:
+    first, second, third = (a_trade(number) for number in range(3))
+    groups = in_batches([third, first, second], SettlementOptions(batch_trades_max=2))
+    assert groups == [[first, third], [second]]
+    assert in_groups([third, first, second], (), SettlementOptions(batch_trades_max=2))[0] == groups

@@ -126,7 +126,7 @@ async def test_h4_a_trade_behind_one_that_is_stopped_keeps_no_order_of_strangers
     assert rig.exchange(market) not in lags_of(rig.engine.state, rig.clock.now_ms())
     await carol.sell(market, 50, 10 * UNIT)
     buying = dave.placing(market, dave.order(market, Side.BUY, 50, 10 * UNIT))
-    assert not SettlementLag(rig.engine).is_too_long_for(buying)
+    assert not SettlementLag(rig.engine).refusal_of(buying)
 
     await go_on(rig, rig.options.attempts_max)
     assert await rig.statuses([stopped, bad]) == [TradeStatus.MATCHED, TradeStatus.FAILED]

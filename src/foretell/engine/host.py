@@ -133,8 +133,10 @@ class EngineHost:
 
         An order that was placed before gets its answer, however old the state of the chain is.
         """
-        if self.projection.is_behind or self._lag.is_too_long_for(request.command):
+        if self.projection.is_behind:
             return EngineBusy()
+        if lag_refusal := self._lag.refusal_of(request.command):
+            return lag_refusal
         if self._chain_lag is None:
             return None
         refusal = self._chain_lag.refusal

@@ -3,6 +3,11 @@
 An order whose answer says `matched` fails on the chain if settlement reaches it after an expiration, its own or
 that of an order that it meets. So the margin, which is fixed in the book, grows with the lag where orders arrive,
 and past a bound nothing is matched: what may not settle in time is refused before anybody is promised anything.
+
+Two wallets that trade with each other may match more than the chain settles, and settlement gives takers turns. So a
+wallet with more than a few waiting trades has a lag of its own: its oldest trade, and no more than a bound of them. Trades
+of such wallets are no lag for others, unless no trade at all gets into a block.
+
 A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other trades
 of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. While the node
 refuses everything, trades stay `MATCHED`, which is a lag. A trade of a halted market is no sign either. Each exchange has
@@ -10,16 +15,19 @@ a lag of its own: while one is paused, orders of the other go on, where settleme
 pause or a halt stops.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.exchange import EngineBusy
+from foretell.domain.errors.families import ForetellError, Unavailable
+from foretell.domain.errors.open_orders import TooManyUnsettledTrades
 from foretell.domain.exchange.book import is_bid
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, Side
 from foretell.domain.exchange.place_order import plan_order
 from foretell.domain.exchange.state import Market, State, UnsettledTrade
-from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.exchange.trade import PENDING, TradeStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.writer.engine import Engine
 
@@ -29,23 +37,56 @@ LAG_REFUSED_S: Final = 120
 """A lag past which no order is taken that would match, by default."""
 LOOK_PAUSE_MS: Final = 1_000
 """Between two looks at the trades that wait: orders may arrive by the thousand."""
+FEW_TRADES: Final = 5
+"""Waiting trades up to which those of a taker show how long others have to wait."""
+WAITING_TRADES_MAX: Final = 1_000
+"""Trades of a taker at an exchange that may wait; a chain settles as many within seconds to a minute."""
 
 _MATCHED: Final = TradeStatus.MATCHED
 _RETRYING: Final = TradeStatus.RETRYING
 
 
+class Backlog(NamedTuple):
+    """The waiting trades of a taker: how many, and the age of the oldest one."""
+
+    trades: int
+    seconds: int
+
+
+NO_BACKLOG: Final = Backlog(0, 0)
+
+
+class Lag(NamedTuple):
+    """What the waiting trades of an exchange say of how long the next one has to wait.
+
+    `seconds` is the age of the oldest one without those beside a failing one or beside a wallet with a backlog,
+    `oldest_s` with the latter.
+    """
+
+    seconds: int
+    oldest_s: int
+    backlogs: Mapping[Address, Backlog]
+    waiting: frozenset[str]
+    """The ids of the trades."""
+
+
+NO_LAG: Final = Lag(0, 0, {}, frozenset())
+
+
 class SettlementLag:
-    """How long the oldest trade of each exchange has waited to be in a block, without those beside a failing one."""
+    """How long the trades of each exchange have waited to be in a block, without those beside a failing one."""
 
     def __init__(self, engine: Engine, lag_s_max: int = LAG_REFUSED_S) -> None:
         """Past `lag_s_max` nothing is matched; 0 is for any lag."""
         self._engine = engine
         self._lag_s_max = lag_s_max
-        self._seconds_by_exchange: Mapping[Address, int] = {}
+        self._lags: Mapping[Address, Lag] = {}
+        self._passed_at_ms: dict[Address, int] = {}
+        """When trades of an exchange were seen to have left those that wait."""
         self._looks_at_ms = 0
 
-    def is_too_long_for(self, command: PlaceOrder) -> bool:
-        """Return whether an order, or one that it meets, may expire before settlement reaches a trade of them.
+    def refusal_of(self, command: PlaceOrder) -> Unavailable | None:
+        """Return why an order is not taken now: it, or one that it meets, may expire before settlement reaches them.
 
         An order that was placed before has its answer already. Without a lag this is one comparison of
         times.
@@ -53,51 +94,119 @@ class SettlementLag:
         now_ms = self._engine.clock_ms()
         if now_ms >= self._looks_at_ms:
             self._looks_at_ms = now_ms + LOOK_PAUSE_MS
-            self._seconds_by_exchange = lags_of(self._engine.state, now_ms)
-        if not self._seconds_by_exchange:
-            return False
-        return self._is_late(self._engine.state, command, now_ms // 1000)
+            self._lags = self._look(now_ms)
+        if not self._lags:
+            return None
+        return self._refusal(self._engine.state, command, now_ms // 1000)
 
-    def _is_late(self, state: State, command: PlaceOrder, now_s: int) -> bool:
+    def _look(self, now_ms: int) -> Mapping[Address, Lag]:
+        """Return the lags; trades of takers with a backlog are part of one while no trade gets into a block."""
+        found, state = {}, self._engine.state
+        for exchange, lag in lags_of(state, now_ms).items():
+            known = self._lags.get(exchange)
+            if known is not None and _have_passed(state, known.waiting, lag.waiting):
+                self._passed_at_ms[exchange] = now_ms
+            stalled_s = (now_ms - self._passed_at_ms.get(exchange, 0)) // 1000
+            found[exchange] = lag._replace(seconds=max(lag.seconds, min(lag.oldest_s, stalled_s)))
+        return found
+
+    def _refusal(self, state: State, command: PlaceOrder, now_s: int) -> Unavailable | None:
         market = state.market_by_id.get(command.condition_id)
         if market is None or command.order_id in state.placed:
-            return False
-        lag_s = self._seconds_by_exchange.get(market.opened.exchange, 0)
-        if lag_s == 0:
-            return False
+            return None
+        lag = self._lags.get(market.opened.exchange, NO_LAG)
+        taker = command.order.maker
+        own = lag.backlogs.get(taker, NO_BACKLOG)
+        if own.trades >= WAITING_TRADES_MAX and _would_match(market, command):
+            return TooManyUnsettledTrades(taker, WAITING_TRADES_MAX)
+        lag_s = max(lag.seconds, own.seconds)
+        is_late = lag_s > LAG_TOLERATED_S and self._is_late(state, market, command, now_s, lag_s)
+        return EngineBusy() if is_late else None
+
+    def _is_late(
+        self, state: State, market: Market, command: PlaceOrder, now_s: int, lag_s: int
+    ) -> bool:
         expiration_s = command.order.expiration_s
         if expiration_s and expiration_s <= now_s + EXPIRATION_MARGIN_S + lag_s:
             return True
-        if command.is_post_only or not _would_cross(market, command):
+        if not _would_match(market, command):
             return False
         is_past_bound = 0 < self._lag_s_max < lag_s
         return is_past_bound or _meets_expiring(state, command, now_s + lag_s)
 
 
-def lags_of(state: State, now_ms: int) -> Mapping[Address, int]:
-    """Return the lag of each exchange in seconds, without those that the margin covers.
+def lags_of(state: State, now_ms: int) -> Mapping[Address, Lag]:
+    """Return the lag of each exchange with waiting trades.
 
     The trades are in the order of their matches, so the first that waits is the oldest. Trades of wallets
     that have a failing one may wait for that one alone.
     """
-    unsettled = state.unsettled_trades.values()
-    failing = {
-        wallet for each in unsettled if each.status is _RETRYING for wallet in _wallets_of(each)
-    }
-    found: dict[Address, int] = {}
-    halted, exchanges = state.halted_markets, len(state.exchanges)
-    for each in unsettled:
+    waiting: dict[Address, list[UnsettledTrade]] = {}
+    counts: Counter[tuple[Address, Address]] = Counter()
+    for each in _waiting_trades(state):
         exchange = each.opened.exchange
-        if (
-            each.status is _MATCHED
-            and exchange not in found
-            and each.trade.condition_id not in halted
-            and failing.isdisjoint(_wallets_of(each))
-        ):
-            found[exchange] = (now_ms - each.trade.matched_at_ms) // 1000
-            if len(found) == exchanges:
-                break
-    return {exchange: lag_s for exchange, lag_s in found.items() if lag_s > LAG_TOLERATED_S}
+        waiting.setdefault(exchange, []).append(each)
+        counts[exchange, each.trade.taker] += 1
+    many = {key: count for key, count in counts.items() if count > FEW_TRADES}
+    busy = {taker for _, taker in many}
+    failing = _failing_wallets(state)
+    return {
+        exchange: Lag(
+            seconds=_oldest_s(trades, failing | busy, now_ms),
+            oldest_s=_oldest_s(trades, failing, now_ms),
+            backlogs=_backlogs(trades, many, now_ms),
+            waiting=frozenset(each.trade.trade_id for each in trades),
+        )
+        for exchange, trades in waiting.items()
+    }
+
+
+def _waiting_trades(state: State) -> Iterator[UnsettledTrade]:
+    """Yield the trades that could be in a block and are not, oldest first."""
+    halted = state.halted_markets
+    for each in state.unsettled_trades.values():
+        if each.status is _MATCHED and each.trade.condition_id not in halted:
+            yield each
+
+
+def _failing_wallets(state: State) -> set[Address]:
+    return {
+        wallet
+        for each in state.unsettled_trades.values()
+        if each.status is _RETRYING
+        for wallet in _wallets_of(each)
+    }
+
+
+def _oldest_s(trades: Sequence[UnsettledTrade], without: set[Address], now_ms: int) -> int:
+    """Return the age of the oldest trade without those of some wallets; 0 without any."""
+    for each in trades:
+        if without.isdisjoint(_wallets_of(each)):
+            return (now_ms - each.trade.matched_at_ms) // 1000
+    return 0
+
+
+def _backlogs(
+    trades: Sequence[UnsettledTrade], many: Mapping[tuple[Address, Address], int], now_ms: int
+) -> Mapping[Address, Backlog]:
+    """Return the backlogs of the takers with many trades at the exchange of these."""
+    found: dict[Address, Backlog] = {}
+    for each in trades:
+        taker = each.trade.taker
+        count = many.get((each.opened.exchange, taker))
+        if count is not None and taker not in found:
+            found[taker] = Backlog(count, (now_ms - each.trade.matched_at_ms) // 1000)
+    return found
+
+
+def _have_passed(state: State, before: frozenset[str], now: frozenset[str]) -> bool:
+    """Return whether a trade that waited is in a block: it waits no longer, and was not deferred."""
+    for trade_id in before:
+        if trade_id not in now:
+            unsettled = state.unsettled_trades.get(trade_id)
+            if unsettled is None or unsettled.status not in PENDING:
+                return True
+    return False
 
 
 def _wallets_of(unsettled: UnsettledTrade) -> list[Address]:
@@ -105,8 +214,10 @@ def _wallets_of(unsettled: UnsettledTrade) -> list[Address]:
     return [trade.taker, *(fill.maker for fill in trade.fills)]
 
 
-def _would_cross(market: Market, command: PlaceOrder) -> bool:
-    """Return whether an order meets the best price of the other side."""
+def _would_match(market: Market, command: PlaceOrder) -> bool:
+    """Return whether an order meets the best price of the other side, and takes it."""
+    if command.is_post_only:
+        return False
     book, terms = market.book, command.terms
     order_side = command.order.side
     side = book.bids if is_bid(order_side, is_yes=command.is_yes) else book.asks

@@ -55,9 +55,10 @@ def batched_trade(settlement: Settlement, matched: Matched) -> BatchedTrade:
 
 
 def in_batches(due: Sequence[BatchedTrade], options: SettlementOptions) -> list[list[BatchedTrade]]:
-    """Return the trades in groups that one transaction each may settle, in their order.
+    """Return the trades in groups that one transaction each may settle, the groups in the order of these.
 
-    A trade that may share none is a group of its own.
+    Within a group the trades are in the order of their matches, since one may give what another has brought. A trade
+    that may share none is a group of its own.
     """
     groups: list[_Group] = []
     open_by_exchange: dict[Address, _Group] = {}
@@ -70,7 +71,7 @@ def in_batches(due: Sequence[BatchedTrade], options: SettlementOptions) -> list[
             if may_share:
                 open_by_exchange[each.matched.exchange] = group
         group.add(each)
-    return [group.trades for group in groups]
+    return [sorted(group.trades, key=_match_order) for group in groups]
 
 
 def in_groups(
@@ -78,7 +79,7 @@ def in_groups(
 ) -> tuple[list[list[BatchedTrade]], frozenset[str]]:
     """Return the groups of `in_batches`, and the covered trades that share one without a simulation.
 
-    Groups of several trades come first, and each kind in the order of its first trade, so that neither
+    Groups of several trades come first, and each kind in the order of what is due, so that neither
     covered nor other trades wait for all of the others. A covered trade that would be alone joins the
     others.
     """
@@ -89,7 +90,10 @@ def in_groups(
     place_by_id = {each.settlement.trade_id: place for place, each in enumerate(due)}
     groups = sorted(
         [*together, *others],
-        key=lambda group: (len(group) == 1, place_by_id[group[0].settlement.trade_id]),
+        key=lambda group: (
+            len(group) == 1,
+            min(place_by_id[each.settlement.trade_id] for each in group),
+        ),
     )
     return groups, sharing
 
@@ -105,6 +109,11 @@ def in_places(
     together = [group for group in groups if len(group) > 1]
     first = places - min(len(alone), places // 2)
     return together[:first], [*alone, *together[first:]]
+
+
+def _match_order(batched: BatchedTrade) -> tuple[int, int]:
+    row = batched.matched.row
+    return row.trade.matched_at_ms, row.sequence
 
 
 class _Group:

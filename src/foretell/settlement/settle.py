@@ -56,10 +56,10 @@ from foretell.settlement.simulations import unsimulated_trades
 from foretell.settlement.stored import load_matched, record
 from foretell.settlement.wallet_bars import count_offences, probe_wallets, without_barred
 from foretell.settlement.wallet_funds import orders_to_blame
+from foretell.store.outbox.due_settlements import load_due_settlements
 from foretell.store.outbox.settlements import (
     OpenSettlement,
     has_unsettled,
-    load_due_settlements,
     load_earlier,
     load_open_settlements,
     name_settlements,

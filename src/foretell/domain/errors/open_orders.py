@@ -1,9 +1,9 @@
-"""Refusals of orders by the limits of a wallet's open orders.
+"""Refusals of orders by the limits of a wallet's open orders and waiting trades.
 
 Their place in the tree of refusals: see `families`.
 """
 
-from foretell.domain.errors.families import Conflict
+from foretell.domain.errors.families import Conflict, Unavailable
 
 
 class TooManyOpenOrders(Conflict):
@@ -29,5 +29,20 @@ class CrossesOwnOrders(Conflict):
         super().__init__(
             f"the order crosses more than {most} resting orders of its own wallet, and may cross at"
             f" most {most}",
+            most=most,
+        )
+
+
+class TooManyUnsettledTrades(Unavailable):
+    """So many trades of the wallet wait for the chain that no further order of it is matched; nothing was done."""
+
+    cure = "wait until trades of the wallet are in a block; orders that only rest are taken"
+
+    def __init__(self, wallet: str, most: int) -> None:
+        super().__init__(
+            f"{most} or more trades that wallet {wallet} took wait for the chain, and at most {most}"
+            " may; nothing was done, try again later",
+            retry_after_s=1,
+            wallet=wallet,
             most=most,
         )

@@ -15,7 +15,6 @@ from foretell.domain.exchange.settlement import (
     Settlement,
 )
 from foretell.domain.exchange.trade import PENDING
-from foretell.domain.exchange.waiting.places import few_places_of, places_of
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.lookups import load_rows
@@ -25,8 +24,6 @@ from foretell.store.tables import (
     fills,
     halted_markets,
     markets,
-    orders,
-    refused_orders,
     settled_trades,
     settlement_tx_attempts,
     settlement_txs,
@@ -38,15 +35,10 @@ TOPIC: Final = "settlements"
 UNSETTLED: Final = tuple(status.value for status in PENDING)
 REFUSALS_OF_FAILING: Final = 8
 """Refusals by the node in a row after which a trade counts as failing: a minute of them."""
-RETRY_AHEAD_MS_MAX: Final = 600_000
-"""A retry that is due later was stored before the clock was set back, and is due."""
-PLACES_SHARED_MIN: Final = 4
-"""The fewest places of which every group has a right to one."""
-_FAILED_OR_WAITS: Final = sa.and_(
+FAILED_OR_WAITS: Final = sa.and_(
     settled_trades.c.tx_id.is_(None), settled_trades.c.is_given_up.is_(False)
 )
-_IS_HALTED: Final = trades.c.condition_id.in_(sa.select(halted_markets.c.condition_id))
-_DUE_AT_MS: Final = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
+IS_HALTED: Final = trades.c.condition_id.in_(sa.select(halted_markets.c.condition_id))
 
 
 class SettlementOutcome(NamedTuple):
@@ -96,154 +88,6 @@ async def name_settlements(tx: Transaction, settlements: Sequence[Settlement]) -
     return True
 
 
-async def load_due_settlements(
-    tx: Transaction,
-    now_ms: int,
-    limit: int,
-    closed: Collection[Address] = (),
-    *,
-    batched_max: int = 0,
-) -> Sequence[Settlement]:
-    """Return unsettled trades that no transaction carries and that may be tried, oldest first.
-
-    Of the places, half are for new trades of wallets without a failing trade, and half of the others
-    for trades that never failed a try, however many are tried again: so failures keep nobody else
-    waiting. With very few places, one is for the first group, and the longest due have the others. A trade
-    that is to be split waits for the split, one of a closed exchange until it opens, and one of a halted market
-    until that resumes. Trades of the first group that share transactions are not bound by the places but by
-    `batched_max`, if that is more. When more of them wait than may go, half of them are those whose orders
-    expire first.
-    """
-    is_new = settled_trades.c.trade_id.is_(None)
-    is_beside_failing = _is_beside_failing()
-    is_fair = sa.and_(is_new, sa.not_(is_beside_failing))
-    waits = settled_trades.c.retry_at_ms.between(now_ms + 1, now_ms + RETRY_AHEAD_MS_MAX)
-    is_due = sa.and_(_FAILED_OR_WAITS, sa.not_(waits))
-    has_failed = settled_trades.c.attempts > 0
-    most_new = max(limit, batched_max)
-    groups = [
-        await _load_due(tx, most, closed, may_be_tried)
-        for most, may_be_tried in (
-            (most_new, is_fair),
-            (limit, sa.or_(sa.and_(is_new, is_beside_failing), sa.and_(is_due, ~has_failed))),
-            (limit, sa.and_(is_due, has_failed)),
-        )
-    ]
-    is_shared = limit >= PLACES_SHARED_MIN
-    places = (
-        places_of(limit, [len(rows) for rows in groups])
-        if is_shared
-        else few_places_of(limit, [[row.due_at_ms for row in rows] for rows in groups])
-    )
-    if places[0]:
-        places[0] = max(places[0], batched_max)
-    if len(groups[0]) >= min(most_new, places[0] + 1):
-        soon = await _load_expiring(tx, places[0] // 2, closed, is_fair)
-        known = {row.trade for row in soon}
-        groups[0] = [*soon, *(row for row in groups[0] if row.trade not in known)]
-    due = [row for rows, most in zip(groups, places, strict=True) for row in rows[:most]]
-    due.sort(key=lambda row: (row.matched_at_ms, row.sequence, row.trade))
-    return [_settlement(row) for row in due]
-
-
-def _is_beside_failing() -> sa.ColumnElement[bool]:
-    """Return whether a wallet of a trade has another one that failed a try and is tried again."""
-    failing = (
-        sa.select(settled_trades.c.trade_id)
-        .where(_FAILED_OR_WAITS, settled_trades.c.attempts > 0)
-        .scalar_subquery()
-    )
-    taken, made, other = trades.alias(), fills.alias(), fills.alias()
-    wallets = sa.union(
-        sa.select(taken.c.taker).where(taken.c.trade_id.in_(failing)),
-        sa.select(made.c.maker).where(made.c.trade_id.in_(failing)),
-    ).scalar_subquery()
-    is_of_maker = sa.exists().where(
-        other.c.trade_id == trades.c.trade_id, other.c.maker.in_(wallets)
-    )
-    return sa.or_(trades.c.taker.in_(wallets), is_of_maker)
-
-
-async def _load_due(
-    tx: Transaction,
-    limit: int,
-    closed: Collection[Address],
-    may_be_tried: sa.ColumnElement[bool],
-) -> Sequence[sa.Row[Any]]:
-    """Return the longest due of the trades that may be tried."""
-    due = _due(closed, may_be_tried)
-    return await tx.all(due.order_by(_DUE_AT_MS, *OLDEST_FIRST).limit(limit))
-
-
-async def _load_expiring(
-    tx: Transaction,
-    limit: int,
-    closed: Collection[Address],
-    may_be_tried: sa.ColumnElement[bool],
-) -> Sequence[sa.Row[Any]]:
-    """Return the trades that may be tried with the orders that expire first, takers' or makers'."""
-    due = _due(closed, may_be_tried).add_columns(orders.c.expiration_s)
-    found: dict[str, sa.Row[Any]] = {}
-    for joined in (
-        due.join(orders, orders.c.order_id == trades.c.taker_order_id),
-        due.join(fills, fills.c.trade_id == trades.c.trade_id).join(
-            orders, orders.c.order_id == fills.c.maker_order_id
-        ),
-    ):
-        expiring = joined.where(orders.c.expiration_s > 0)
-        for row in await tx.all(expiring.order_by(orders.c.expiration_s).limit(limit)):
-            known = found.get(row.trade)
-            if known is None or row.expiration_s < known.expiration_s:
-                found[row.trade] = row
-    return sorted(found.values(), key=lambda row: row.expiration_s)[:limit]
-
-
-def _due(
-    closed: Collection[Address], may_be_tried: sa.ColumnElement[bool]
-) -> sa.Select[tuple[Any, ...]]:
-    """Return the query of the trades that may be tried, of exchanges that are not closed."""
-    return (
-        sa.select(
-            trades.c.trade_id.label("trade"),
-            trades.c.matched_at_ms,
-            trades.c.sequence,
-            _DUE_AT_MS.label("due_at_ms"),
-            settled_trades,
-        )
-        .select_from(trades)
-        .outerjoin(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
-        .where(
-            trades.c.status.in_(UNSETTLED),
-            may_be_tried,
-            sa.not_(_needs_split()),
-            sa.not_(_IS_HALTED),
-            sa.not_(_is_closed(closed)),
-        )
-    )
-
-
-def _is_closed(closed: Collection[Address]) -> sa.ColumnElement[bool]:
-    """Return whether a trade is one of these exchanges."""
-    if not closed:
-        return sa.false()
-    theirs = sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
-    return trades.c.condition_id.in_(theirs)
-
-
-def _needs_split() -> sa.Exists:
-    """Return whether a fill that is to leave a trade is still in it."""
-    leaves = sa.and_(
-        fills.c.trade_id == refused_orders.c.trade_id,
-        fills.c.maker_order_id == refused_orders.c.order_id,
-    )
-    return (
-        sa.select(refused_orders.c.order_id)
-        .join(fills, leaves)
-        .where(refused_orders.c.trade_id == trades.c.trade_id, refused_orders.c.part > 0)
-        .exists()
-    )
-
-
 async def load_open_settlements(tx: Transaction) -> Sequence[OpenSettlement]:
     """Return the settlements whose transaction may be on its way, or has failed.
 
@@ -269,7 +113,7 @@ async def load_open_settlements(tx: Transaction) -> Sequence[OpenSettlement]:
     )
     return [
         OpenSettlement(
-            _settlement(row),
+            settlement_of(row),
             None if row.status is None else TxStatus(row.status),
             row.mined_hash,
             row.block_number,
@@ -305,7 +149,7 @@ async def load_earlier(
     has_failed = sa.or_(
         settled_trades.c.attempts > 0, settled_trades.c.refusals >= REFUSALS_OF_FAILING
     )
-    fails = sa.func.coalesce(sa.and_(_FAILED_OR_WAITS, has_failed), sa.false())
+    fails = sa.func.coalesce(sa.and_(FAILED_OR_WAITS, has_failed), sa.false())
     may_pass = before.where(sa.not_(fails), sa.not_(_stands_still(closed)))
     if await tx.first(may_pass.limit(1)) is not None:
         return EarlierTrades.MAY_PASS
@@ -320,9 +164,17 @@ def _stands_still(closed: Collection[Address]) -> sa.ColumnElement[bool]:
     is_named = settled_trades.c.tx_id.is_not(None)
     is_stored = sa.exists().where(settlement_txs.c.tx_id == settled_trades.c.tx_id)
     return sa.or_(
-        sa.and_(_is_closed(closed), sa.not_(is_stored)),
-        sa.and_(_IS_HALTED, sa.not_(is_named)),
+        sa.and_(is_of_closed(closed), sa.not_(is_stored)),
+        sa.and_(IS_HALTED, sa.not_(is_named)),
     )
+
+
+def is_of_closed(closed: Collection[Address]) -> sa.ColumnElement[bool]:
+    """Return whether a trade is one of these exchanges."""
+    if not closed:
+        return sa.false()
+    theirs = sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
+    return trades.c.condition_id.in_(theirs)
 
 
 def _unsettled() -> sa.Select[tuple[str]]:
@@ -386,7 +238,8 @@ async def load_settlement_outcomes(
     ]
 
 
-def _settlement(row: sa.Row[Any]) -> Settlement:
+def settlement_of(row: sa.Row[Any]) -> Settlement:
+    """Return the progress of a row's trade, which is that of a new one where nothing is stored."""
     if row.trade_id is None:
         return Settlement(row.trade)
     return Settlement(

@@ -43,7 +43,11 @@ from foretell.domain.errors.exchange import (
     UnknownMarket,
 )
 from foretell.domain.errors.families import ForetellError, MalformedSignature
-from foretell.domain.errors.open_orders import CrossesOwnOrders, TooManyOpenOrders
+from foretell.domain.errors.open_orders import (
+    CrossesOwnOrders,
+    TooManyOpenOrders,
+    TooManyUnsettledTrades,
+)
 from foretell.domain.errors.order import (
     BatchTooLong,
     InvalidMarketId,
@@ -135,6 +139,7 @@ ORDER: Final[Refused] = (
     SignerNotCaller,
     SizeBelowMinimum,
     TooManyOpenOrders,
+    TooManyUnsettledTrades,
     UnknownMarket,
     SignerNotWallet,
     NoDepositWallets,

@@ -28,6 +28,7 @@ from foretell.engine.settlement_lag import (
     FEW_TRADES,
     LAG_REFUSED_S,
     LAG_TOLERATED_S,
+    LOOK_PAUSE_MS,
     SettlementLag,
 )
 from foretell.engine.writer.engine import Engine
@@ -281,11 +282,11 @@ async def test_h4_the_backlog_of_one_taker_is_a_lag_while_no_trade_gets_into_a_b
     clock.move((LAG_REFUSED_S + 1) * 1000)
     assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
     await mine(engine, backlog[0])
-    clock.move(1_000)
+    clock.move(2 * LOOK_PAUSE_MS)
     assert lag.refusal_of(selling_of("dora")) is None
     clock.move(LAG_REFUSED_S * 1000)
     assert lag.refusal_of(selling_of("dora")) is None
-    clock.move(1_000)
+    clock.move(2 * LOOK_PAUSE_MS)
     assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
 
 
@@ -301,7 +302,7 @@ async def test_a_trade_that_failed_a_try_is_no_sign_that_the_chain_takes_any(
     clock.move((LAG_REFUSED_S + 1) * 1000)
     assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
     await engine.submit(a_settlement(failing, TradeStatus.RETRYING))
-    clock.move(1_000)
+    clock.move(2 * LOOK_PAUSE_MS)
     assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
 
 
@@ -315,7 +316,7 @@ async def test_h4_a_few_trades_of_a_taker_beside_the_backlog_of_another_are_a_la
     clock.move((LAG_REFUSED_S + 1) * 1000)
     assert lag.refusal_of(selling_of("frank")) is not None
     await mine(engine, backlog[0])
-    clock.move(1_000)
+    clock.move(2 * LOOK_PAUSE_MS)
     assert lag.refusal_of(selling_of("frank")) is not None
 
 
@@ -329,5 +330,68 @@ async def test_h4_a_taker_has_a_bounded_number_of_trades_that_wait(
     assert lag.refusal_of(selling_of("dora")) is None
     assert lag.refusal_of(a_placing(a_sell("carol", 51, salt="8"))) is None
     await mine(engine, backlog[0])
-    clock.move(1_000)
+    clock.move(2 * LOOK_PAUSE_MS)
     assert lag.refusal_of(selling_of("carol")) is None
+
+
+async def test_h4_a_trade_that_waits_for_one_of_a_backlog_is_no_lag(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    """The maker of a backlog sells on what that brings: the buyer's one trade waits for all of it."""
+    await engine.submit(some_funds("erin", "frank"))
+    for order in (a_sell("erin", 60, salt="32"), a_buy("frank", 60, salt="32")):
+        await engine.submit(a_placing(order, at_ms=clock.at_ms))
+    lag = SettlementLag(engine)
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    await mine(engine, backlog[0])
+    behind = list(engine.state.unsettled_trades)[-1]
+    assert lag.refusal_of(selling_of("dora")) is not None
+    engine.trades_behind = frozenset({behind})
+    clock.move(2 * LOOK_PAUSE_MS)
+    await mine(engine, backlog[1])
+    clock.move(2 * LOOK_PAUSE_MS)
+    assert lag.refusal_of(selling_of("dora")) is None
+
+
+@pytest.mark.parametrize("is_maker_busy", [True, False])
+async def test_h4_an_order_that_expires_is_refused_where_it_meets_a_wallet_with_a_backlog(
+    engine: Engine, clock: Clock, backlog: list[str], *, is_maker_busy: bool
+) -> None:
+    maker = "carol" if is_maker_busy else "dora"
+    await engine.submit(a_placing(a_sell(maker, 60, salt="33"), at_ms=clock.at_ms))
+    lag = SettlementLag(engine)
+    lag.refusal_of(selling_of("dora"))
+    clock.move((LAG_TOLERATED_S + 10) * 1000)
+    await mine(engine, backlog[0])
+    expires_s = clock.at_ms // 1000 + EXPIRATION_MARGIN_S + LAG_TOLERATED_S
+
+    def buying(price_ticks: int) -> PlaceOrder:
+        order = a_buy("erin", price_ticks, salt="34", expiration_s=expires_s)
+        return a_placing(order, OrderType.GTD)
+
+    await engine.submit(some_funds("erin"))
+    assert (lag.refusal_of(buying(60)) is not None) is is_maker_busy
+    assert lag.refusal_of(buying(59)) is None
+
+
+async def test_a_maker_that_fails_gives_a_taker_no_lag_of_its_own(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    lag = SettlementLag(engine)
+    assert lag.refusal_of(selling_of("carol")) is None
+    await engine.submit(a_settlement(backlog[0], TradeStatus.RETRYING))
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    assert lag.refusal_of(selling_of("carol")) is None
+
+
+async def test_a_backlog_at_one_exchange_is_none_at_another(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    event = an_open_market("event", exchange=NEG_RISK_EXCHANGE)
+    await engine.submit(event)
+    lag = SettlementLag(engine)
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    assert lag.refusal_of(selling_of("carol")) is not None
+    order = a_sell("carol", 50, salt="8", market="event", size_units=5 * TOKEN)
+    assert lag.refusal_of(a_placing(order, OrderType.GTC, event)) is None
+    assert len(backlog) > FEW_TRADES

@@ -5,18 +5,20 @@ that of an order that it meets. So the margin, which is fixed in the book, grows
 and past a bound nothing is matched: what may not settle in time is refused before anybody is promised anything.
 
 Two wallets that trade with each other may match more than the chain settles, and settlement gives takers turns. So a
-wallet with more than a few waiting trades has a lag of its own: its oldest trade, and no more than a bound of them. Trades
-of such wallets are no lag for others, unless no trade at all gets into a block.
+wallet with more than a few waiting trades has a lag of its own: that of its oldest trade, and about as many as a bound of them.
+Trades of such wallets are no lag for others, unless no trade at all gets into a block. For an order that meets a resting one of
+such a wallet, it is one where expirations are compared, since its trade may need what the others bring.
 
 A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other trades
-of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. While the node
+of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. Nor is one that
+was tried and waits for an earlier one. While the node
 refuses everything, trades stay `MATCHED`, which is a lag. A trade of a halted market is no sign either. Each exchange has
 a lag of its own: while one is paused, orders of the other go on, where settlement has no trade wait for one that the
 pause or a halt stops.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.exchange import EngineBusy
@@ -37,17 +39,19 @@ LAG_REFUSED_S: Final = 120
 """A lag past which no order is taken that would match, by default."""
 LOOK_PAUSE_MS: Final = 1_000
 """Between two looks at the trades that wait: orders may arrive by the thousand."""
+LOOKED_PER_MS: Final = 5
+"""Trades for which the pause is a millisecond longer, so that looks take a bounded part of the loop."""
 FEW_TRADES: Final = 5
 """Waiting trades up to which those of a taker show how long others have to wait."""
 WAITING_TRADES_MAX: Final = 1_000
-"""Trades of a taker at an exchange that may wait; a chain settles as many within seconds to a minute."""
+"""Trades of a taker at an exchange, as of the last look, from which on no more of its orders are matched there."""
 
 _MATCHED: Final = TradeStatus.MATCHED
 _RETRYING: Final = TradeStatus.RETRYING
 
 
 class Backlog(NamedTuple):
-    """The waiting trades of a taker: how many, and the age of the oldest one."""
+    """The waiting trades of a taker: how many, and the age of the oldest one that no failing maker holds up."""
 
     trades: int
     seconds: int
@@ -59,8 +63,8 @@ NO_BACKLOG: Final = Backlog(0, 0)
 class Lag(NamedTuple):
     """What the waiting trades of an exchange say of how long the next one has to wait.
 
-    `seconds` is the age of the oldest one without those beside a failing one or beside a wallet with a backlog,
-    `oldest_s` with the latter.
+    `seconds` is the age of the oldest one without those beside a failing one or a wallet with a backlog, and those that wait
+    for an earlier one; `oldest_s` is without those beside a failing one alone.
     """
 
     seconds: int
@@ -93,7 +97,8 @@ class SettlementLag:
         """
         now_ms = self._engine.clock_ms()
         if now_ms >= self._looks_at_ms:
-            self._looks_at_ms = now_ms + LOOK_PAUSE_MS
+            unsettled = len(self._engine.state.unsettled_trades)
+            self._looks_at_ms = now_ms + LOOK_PAUSE_MS + unsettled // LOOKED_PER_MS
             self._lags = self._look(now_ms)
         if not self._lags:
             return None
@@ -102,7 +107,9 @@ class SettlementLag:
     def _look(self, now_ms: int) -> Mapping[Address, Lag]:
         """Return the lags; trades of takers with a backlog are part of one while no trade gets into a block."""
         found, state = {}, self._engine.state
-        for exchange, lag in lags_of(state, now_ms).items():
+        busy = frozenset(taker for lag in self._lags.values() for taker in lag.backlogs)
+        behind = self._engine.trades_behind
+        for exchange, lag in lags_of(state, now_ms, behind=behind, busy=busy).items():
             known = self._lags.get(exchange)
             if known is not None and _have_passed(state, known.waiting, lag.waiting):
                 self._passed_at_ms[exchange] = now_ms
@@ -120,41 +127,41 @@ class SettlementLag:
         if own.trades >= WAITING_TRADES_MAX and _would_match(market, command):
             return TooManyUnsettledTrades(taker, WAITING_TRADES_MAX)
         lag_s = max(lag.seconds, own.seconds)
-        is_late = lag_s > LAG_TOLERATED_S and self._is_late(state, market, command, now_s, lag_s)
-        return EngineBusy() if is_late else None
+        is_late = lag_s > LAG_TOLERATED_S and self._is_late(market, command, now_s, lag_s)
+        return EngineBusy() if is_late or _may_expire(state, command, lag, lag_s, now_s) else None
 
-    def _is_late(
-        self, state: State, market: Market, command: PlaceOrder, now_s: int, lag_s: int
-    ) -> bool:
-        expiration_s = command.order.expiration_s
-        if expiration_s and expiration_s <= now_s + EXPIRATION_MARGIN_S + lag_s:
-            return True
-        if not _would_match(market, command):
-            return False
+    def _is_late(self, market: Market, command: PlaceOrder, now_s: int, lag_s: int) -> bool:
         is_past_bound = 0 < self._lag_s_max < lag_s
-        return is_past_bound or _meets_expiring(state, command, now_s + lag_s)
+        return _expires_by(command, now_s + lag_s) or (
+            is_past_bound and _would_match(market, command)
+        )
 
 
-def lags_of(state: State, now_ms: int) -> Mapping[Address, Lag]:
-    """Return the lag of each exchange with waiting trades.
+def lags_of(
+    state: State,
+    now_ms: int,
+    *,
+    behind: Collection[str] = frozenset(),
+    busy: Collection[Address] = frozenset(),
+) -> Mapping[Address, Lag]:
+    """Return the lag of each exchange with waiting trades; those `behind` wait for earlier ones.
 
+    The last trades of a backlog are old, so a taker that was `busy` is so until none of its trades waits.
     The trades are in the order of their matches, so the first that waits is the oldest. Trades of wallets
     that have a failing one may wait for that one alone.
     """
     waiting: dict[Address, list[UnsettledTrade]] = {}
-    counts: Counter[tuple[Address, Address]] = Counter()
+    counts: Counter[Address] = Counter()
     for each in _waiting_trades(state):
-        exchange = each.opened.exchange
-        waiting.setdefault(exchange, []).append(each)
-        counts[exchange, each.trade.taker] += 1
-    many = {key: count for key, count in counts.items() if count > FEW_TRADES}
-    busy = {taker for _, taker in many}
+        waiting.setdefault(each.opened.exchange, []).append(each)
+        counts[each.trade.taker] += 1
+    now_busy = {taker for taker, count in counts.items() if count > FEW_TRADES or taker in busy}
     failing = _failing_wallets(state)
     return {
         exchange: Lag(
-            seconds=_oldest_s(trades, failing | busy, now_ms),
+            seconds=_oldest_s(trades, failing | now_busy, now_ms, behind),
             oldest_s=_oldest_s(trades, failing, now_ms),
-            backlogs=_backlogs(trades, many, now_ms),
+            backlogs=_backlogs(trades, now_busy, failing, now_ms),
             waiting=frozenset(each.trade.trade_id for each in trades),
         )
         for exchange, trades in waiting.items()
@@ -178,25 +185,37 @@ def _failing_wallets(state: State) -> set[Address]:
     }
 
 
-def _oldest_s(trades: Sequence[UnsettledTrade], without: set[Address], now_ms: int) -> int:
-    """Return the age of the oldest trade without those of some wallets; 0 without any."""
+def _oldest_s(
+    trades: Sequence[UnsettledTrade],
+    without: set[Address],
+    now_ms: int,
+    behind: Collection[str] = frozenset(),
+) -> int:
+    """Return the age of the oldest trade without those of some wallets, and those behind others; 0 without any."""
     for each in trades:
-        if without.isdisjoint(_wallets_of(each)):
-            return (now_ms - each.trade.matched_at_ms) // 1000
+        if each.trade.trade_id not in behind and without.isdisjoint(_wallets_of(each)):
+            return _age_s(each, now_ms)
     return 0
 
 
 def _backlogs(
-    trades: Sequence[UnsettledTrade], many: Mapping[tuple[Address, Address], int], now_ms: int
+    trades: Sequence[UnsettledTrade], busy: set[Address], failing: set[Address], now_ms: int
 ) -> Mapping[Address, Backlog]:
-    """Return the backlogs of the takers with many trades at the exchange of these."""
+    """Return the backlogs of busy takers at the exchange of these trades."""
     found: dict[Address, Backlog] = {}
     for each in trades:
         taker = each.trade.taker
-        count = many.get((each.opened.exchange, taker))
-        if count is not None and taker not in found:
-            found[taker] = Backlog(count, (now_ms - each.trade.matched_at_ms) // 1000)
+        if taker in busy:
+            known = found.get(taker, NO_BACKLOG)
+            seconds = known.seconds
+            if not seconds and failing.isdisjoint(fill.maker for fill in each.trade.fills):
+                seconds = _age_s(each, now_ms)
+            found[taker] = Backlog(known.trades + 1, seconds)
     return found
+
+
+def _age_s(unsettled: UnsettledTrade, now_ms: int) -> int:
+    return (now_ms - unsettled.trade.matched_at_ms) // 1000
 
 
 def _have_passed(state: State, before: frozenset[str], now: frozenset[str]) -> bool:
@@ -226,15 +245,35 @@ def _would_match(market: Market, command: PlaceOrder) -> bool:
     return rank + side.opposite.best_rank >= side.ticks_per_one
 
 
-def _meets_expiring(state: State, command: PlaceOrder, before_s: int) -> bool:
-    """Return whether an order would meet one that leaves its book by then; one that is refused meets none."""
-    next_s = state.next_expiry_s()
-    if next_s is None or next_s > before_s:
+def _expires_by(command: PlaceOrder, time_s: int) -> bool:
+    return 0 < command.order.expiration_s <= time_s + EXPIRATION_MARGIN_S
+
+
+def _may_expire(state: State, command: PlaceOrder, lag: Lag, lag_s: int, now_s: int) -> bool:
+    """Return whether an order, or one that it would meet, expires within a lag; one that is refused meets none.
+
+    The lag is at least that of each wallet that it would meet. Without one, or an order that expires, nothing is planned.
+    """
+    latest_s = max([lag_s, *(each.seconds for each in lag.backlogs.values())])
+    if latest_s <= LAG_TOLERATED_S or not _is_expiry_near(state, command, now_s + latest_s):
         return False
     try:
         match = plan_order(state, command)
     except ForetellError:
         return False
-    return match is not None and any(
+    if match is None or not match.fills:
+        return False
+    met = {order.maker for order, _ in match.fills}
+    lags_s = [lag.backlogs[maker].seconds for maker in met & lag.backlogs.keys()]
+    longest_s = max([lag_s, *lags_s])
+    if longest_s <= LAG_TOLERATED_S:
+        return False
+    before_s = now_s + longest_s
+    return _expires_by(command, before_s) or any(
         order.leaves_at_s is not None and order.leaves_at_s <= before_s for order, _ in match.fills
     )
+
+
+def _is_expiry_near(state: State, command: PlaceOrder, time_s: int) -> bool:
+    next_s = state.next_expiry_s()
+    return _expires_by(command, time_s) or (next_s is not None and next_s <= time_s)

@@ -103,7 +103,7 @@ def in_places(
 ) -> tuple[list[Sequence[BatchedTrade]], list[Sequence[BatchedTrade]]]:
     """Return the groups of several trades that go first, and all others in the order in which they follow.
 
-    Trades that go alone, most of them again, have a right to half of the places, however many batches wait.
+    Trades that go alone, most of them again, have a right to half of the places, rounded down, however many batches wait.
     """
     alone = [group for group in groups if len(group) == 1]
     together = [group for group in groups if len(group) > 1]

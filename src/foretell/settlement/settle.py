@@ -34,6 +34,7 @@ from foretell.domain.exchange.settlement import (
     settlement_after_revert,
     waiting_settlement,
 )
+from foretell.domain.exchange.waiting.places import free_places
 from foretell.domain.exchange.wallets.wallet_bars import Offence
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.batch_call import BatchedTrade, batched_trade, in_groups, in_places
@@ -82,7 +83,7 @@ async def run_once(context: SettlementContext) -> bool:
     if not await has_index(context):
         return True
     closed: _Closed = {}
-    room = max(0, context.options.in_flight_max - await _follow(context, closed))
+    room = free_places(context.options.in_flight_max, await _follow(context, closed))
     if not await has_index(context):
         return True
     has_batches = context.batch_settler is not None and room > 0

@@ -6,7 +6,7 @@ from tests.store.trading.test_trades import a_row, a_settlement, record
 
 from foretell.store.database import Database
 from foretell.store.outbox.due_settlements import load_due_settlements
-from foretell.store.outbox.settlements import record_settlements
+from foretell.store.outbox.settlements import load_settlement_outcomes, record_settlements
 
 pytestmark = pytest.mark.anyio
 
@@ -63,3 +63,39 @@ async def test_retries_keep_their_places_before_new_trades_that_have_turns(
     async with database.writing() as tx:
         await record_settlements(tx, [a_settlement(41, attempts=1), a_settlement(42)])
     assert await due(database, 8) == [42, 41, *range(1, 7)]
+
+
+async def test_no_trade_waits_without_end_for_the_single_trades_of_others(
+    database: Database,
+) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in (1, 2)])
+    singles = [a_row(number, f"taker {number}", "bob") for number in range(30, 40)]
+    await record(database, *singles)
+    assert (await due(database, 4))[0] == 1
+    assert await due(database, 2, 20) == [1, *range(30, 40), 2]
+
+
+async def test_turns_begin_where_more_wait_than_there_are_places(database: Database) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in range(1, 6)])
+    await record(database, a_row(6, "carol", "dora"))
+    assert await due(database, 6, 200) == [1, 2, 3, 4, 5, 6]
+    assert await due(database, 5, 200) == [6, 1, 2, 3, 4, 5]
+
+
+async def test_a_trade_that_waits_for_an_earlier_one_is_shown_to_be_behind(
+    database: Database,
+) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in range(1, 6)])
+    async with database.writing() as tx:
+        await record_settlements(
+            tx,
+            [
+                a_settlement(1),
+                a_settlement(2, attempts=1, failure="reverted"),
+                a_settlement(3, refusals=1),
+                a_settlement(4, tx_id="settle:trade-4:1"),
+            ],
+        )
+    async with database.reading() as tx:
+        outcomes = await load_settlement_outcomes(tx, [f"trade-{number}" for number in range(1, 6)])
+    assert {each.trade_id for each in outcomes if each.is_behind} == {"trade-1"}

@@ -40,8 +40,8 @@ class TooManyUnsettledTrades(Unavailable):
 
     def __init__(self, wallet: str, most: int) -> None:
         super().__init__(
-            f"{most} or more trades that wallet {wallet} took wait for the chain, and at most {most}"
-            " may; nothing was done, try again later",
+            f"{most} or more trades that wallet {wallet} took wait for the chain; nothing was done, try"
+            " again later",
             retry_after_s=1,
             wallet=wallet,
             most=most,

@@ -56,7 +56,7 @@ from foretell.store.index.cancellations import (
     load_stops,
 )
 from foretell.store.outbox.refused_orders import load_refused_orders
-from foretell.store.outbox.settlements import load_settlement_outcomes
+from foretell.store.outbox.settlements import SettlementOutcome, load_settlement_outcomes
 from foretell.store.outbox.wallet_bars import load_barred, load_bars_of
 
 PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
@@ -172,22 +172,25 @@ class ChainFeed:
         )
 
     async def _load_settlements(self, tx: Transaction) -> list[TradeSettlement]:
-        """Return the settlements of all unsettled trades."""
+        """Return the settlements of all unsettled trades; the engine learns which of them wait for earlier ones."""
         ids = list(self.engine.state.unsettled_trades)
-        settlements = []
+        outcomes: list[SettlementOutcome] = []
         for start in range(0, len(ids), TRADES_PER_QUERY_MAX):
-            landings = await load_settlement_outcomes(tx, ids[start : start + TRADES_PER_QUERY_MAX])
-            settlements += [
-                TradeSettlement(
-                    each.trade_id,
-                    each.tx_hash or "",
-                    each.block_number,
-                    is_failed=each.failure is not None or each.refusals > 0,
-                    is_given_up=each.is_given_up,
-                    cause=each.failure or "",
-                )
-                for each in landings
-            ]
+            outcomes += await load_settlement_outcomes(
+                tx, ids[start : start + TRADES_PER_QUERY_MAX]
+            )
+        self.engine.trades_behind = frozenset(each.trade_id for each in outcomes if each.is_behind)
+        settlements = [
+            TradeSettlement(
+                each.trade_id,
+                each.tx_hash or "",
+                each.block_number,
+                is_failed=each.failure is not None or each.refusals > 0,
+                is_given_up=each.is_given_up,
+                cause=each.failure or "",
+            )
+            for each in outcomes
+        ]
         return await self.returns.with_returned(tx, self.engine, settlements, self.place.name)
 
     async def _load_bars(self, tx: Transaction) -> list[BarWallet]:

@@ -113,6 +113,8 @@ class Engine:
         self.state = State()
         self.sequence = 0
         self.published_sequence = 0
+        self.trades_behind: frozenset[str] = frozenset()
+        """Trades that were tried and wait for earlier ones, as the tables show; no part of the state."""
 
     @property
     def is_ready(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from foretell.domain.exchange.settlement import Settlement
-from foretell.domain.exchange.waiting.places import few_places_of, places_of
+from foretell.domain.exchange.waiting.places import PLACES_SHARED_MIN, few_places_of, places_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.outbox.settlements import (
@@ -27,8 +27,8 @@ from foretell.store.trading.trades import OLDEST_FIRST
 
 RETRY_AHEAD_MS_MAX: Final = 600_000
 """A retry that is due later was stored before the clock was set back, and is due."""
-PLACES_SHARED_MIN: Final = 4
-"""The fewest places of which every group has a right to one."""
+TURN_MS: Final = 10_000
+"""How much later in a turn a trade comes for each trade that its taker has waiting."""
 _DUE_AT_MS: Final = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
 
 
@@ -49,20 +49,23 @@ async def load_due_settlements(
     until that resumes. Trades of the first group that share transactions are not bound by the places but by
     `batched_max`, if that is more.
 
-    When more trades of a group wait than may go, their takers have turns: the oldest trade of each, then the second
-    of each; of one turn, those whose takers have the fewest waiting. So nobody waits for the many trades of another.
-    Of the first group, every second one is then of those whose orders expire first. The first group comes last then,
-    in the order of the turns: who calls may have room for fewer.
+    When more trades of a group wait than there are places, their takers have turns: the oldest trade of each, then the
+    second of each; of one turn, a trade comes the later the more trades its taker has waiting. So nobody waits for
+    the many trades of another, nor without end for the single trades of others. Of the first group, every second one
+    is then of those whose orders expire first, and it comes last, in the order of the turns: who calls may have room for
+    fewer.
     """
+    if limit <= 0:
+        return []
     is_new = settled_trades.c.trade_id.is_(None)
-    is_beside_failing = _is_beside_failing()
+    is_beside_failing = _is_beside_failing(has_failing=await _has_failing(tx))
     is_fair = sa.and_(is_new, sa.not_(is_beside_failing))
     waits = settled_trades.c.retry_at_ms.between(now_ms + 1, now_ms + RETRY_AHEAD_MS_MAX)
     is_due = sa.and_(FAILED_OR_WAITS, sa.not_(waits))
     has_failed = settled_trades.c.attempts > 0
     most_new = max(limit, batched_max)
     groups = [
-        await _load_due(tx, most, closed, may_be_tried)
+        await _load_due(tx, most, limit, closed, may_be_tried)
         for most, may_be_tried in (
             (most_new, is_fair),
             (limit, sa.or_(sa.and_(is_new, is_beside_failing), sa.and_(is_due, ~has_failed))),
@@ -78,7 +81,7 @@ async def load_due_settlements(
     if places[0]:
         places[0] = max(places[0], batched_max)
     new, *others = groups
-    is_crowded = len(new) >= min(most_new, places[0] + 1)
+    is_crowded = len(new) >= min(most_new, limit + 1, places[0] + 1)
     if is_crowded:
         soon = await _load_expiring(tx, places[0] // 2, closed, is_fair)
         new = _by_turns(new, soon)
@@ -95,18 +98,36 @@ def _by_turns(*lists: Sequence[sa.Row[Any]]) -> list[sa.Row[Any]]:
     return list({row.trade: row for row in mixed if row is not None}.values())
 
 
-def _is_beside_failing() -> sa.ColumnElement[bool]:
-    """Return whether a wallet of a trade has another one that failed a try and is tried again."""
-    failing = (
-        sa.select(settled_trades.c.trade_id)
-        .where(FAILED_OR_WAITS, settled_trades.c.attempts > 0)
-        .scalar_subquery()
+async def _has_failing(tx: Transaction) -> bool:
+    return await tx.first(_failing().limit(1)) is not None
+
+
+def _failing() -> sa.Select[tuple[str]]:
+    """Return the query of the trades that failed a try and are tried again."""
+    return sa.select(settled_trades.c.trade_id).where(
+        FAILED_OR_WAITS, settled_trades.c.attempts > 0
     )
+
+
+def _is_beside_failing(*, has_failing: bool) -> sa.ColumnElement[bool]:
+    """Return whether a wallet of a trade has another one that failed a try and is tried again.
+
+    The wallets are found once for a query: PostgreSQL would search them again for each trade.
+    """
+    if not has_failing:
+        return sa.false()
+    failing = _failing().cte("failing").prefix_with("MATERIALIZED", dialect="postgresql")
     taken, made, other = trades.alias(), fills.alias(), fills.alias()
-    wallets = sa.union(
-        sa.select(taken.c.taker).where(taken.c.trade_id.in_(failing)),
-        sa.select(made.c.maker).where(made.c.trade_id.in_(failing)),
-    ).scalar_subquery()
+    both = sa.union(
+        sa.select(taken.c.taker.label("wallet")).join(
+            failing, failing.c.trade_id == taken.c.trade_id
+        ),
+        sa.select(made.c.maker.label("wallet")).join(
+            failing, failing.c.trade_id == made.c.trade_id
+        ),
+    )
+    found = both.cte("failing_wallets").prefix_with("MATERIALIZED", dialect="postgresql")
+    wallets = sa.select(found.c.wallet).scalar_subquery()
     is_of_maker = sa.exists().where(
         other.c.trade_id == trades.c.trade_id, other.c.maker.in_(wallets)
     )
@@ -116,19 +137,21 @@ def _is_beside_failing() -> sa.ColumnElement[bool]:
 async def _load_due(
     tx: Transaction,
     limit: int,
+    places: int,
     closed: Collection[Address],
     may_be_tried: sa.ColumnElement[bool],
 ) -> Sequence[sa.Row[Any]]:
-    """Return the longest due of the trades that may be tried; in turns of their takers, if there may be more."""
+    """Return the longest due of the trades that may be tried; in turns of their takers, if they exceed the places."""
     due = _due(closed, may_be_tried)
-    rows = await tx.all(due.order_by(_DUE_AT_MS, *OLDEST_FIRST).limit(limit))
-    if len(rows) < limit:
+    most = min(limit, places + 1)
+    rows = await tx.all(due.order_by(_DUE_AT_MS, *OLDEST_FIRST).limit(most))
+    if len(rows) < most:
         return rows
     taker = trades.c.taker
     turn = sa.func.row_number().over(partition_by=taker, order_by=(_DUE_AT_MS, *OLDEST_FIRST))
     waiting = sa.func.count().over(partition_by=taker)
     turns = due.add_columns(turn.label("turn"), waiting.label("waiting")).subquery()
-    by_turn = (turns.c.turn, turns.c.waiting, turns.c.due_at_ms)
+    by_turn = (turns.c.turn, turns.c.due_at_ms + TURN_MS * turns.c.waiting)
     oldest_first = (turns.c.matched_at_ms, turns.c.sequence, turns.c.trade)
     return await tx.all(sa.select(turns).order_by(*by_turn, *oldest_first).limit(limit))
 

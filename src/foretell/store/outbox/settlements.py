@@ -44,7 +44,8 @@ IS_HALTED: Final = trades.c.condition_id.in_(sa.select(halted_markets.c.conditio
 class SettlementOutcome(NamedTuple):
     """The outcome of a trade's settlement: the block it is in, or why it is in none.
 
-    `refusals` counts those by the node since the last try.
+    `refusals` counts those by the node since the last try. One that `is_behind` was tried, and waits for an earlier
+    trade of its wallets.
     """
 
     trade_id: str
@@ -53,6 +54,7 @@ class SettlementOutcome(NamedTuple):
     failure: str | None
     is_given_up: bool
     refusals: int
+    is_behind: bool = False
 
 
 class OpenSettlement(NamedTuple):
@@ -210,6 +212,7 @@ async def load_settlement_outcomes(
         settled_trades.c.failure,
         settled_trades.c.is_given_up,
         settled_trades.c.refusals,
+        settled_trades.c.attempts,
     )
     rows = await tx.all(
         sa.select(
@@ -232,6 +235,7 @@ async def load_settlement_outcomes(
             row.failure,
             row.is_given_up,
             row.refusals,
+            is_behind=row.tx_id is None and not (row.attempts or row.refusals or row.is_given_up),
         )
         for row in rows
         for carrier in (landings.get(row.trade_id, row),)

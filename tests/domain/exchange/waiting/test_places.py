@@ -1,9 +1,10 @@
 """Places of trades that wait to be sent."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.domain.exchange.waiting.places import few_places_of, places_of
+from foretell.domain.exchange.waiting.places import few_places_of, free_places, places_of
 
 
 @given(st.integers(0, 100), st.lists(st.integers(0, 100), min_size=1, max_size=4))
@@ -35,3 +36,20 @@ def test_of_few_places_one_is_for_the_favored_group_and_the_longest_due_have_the
         for at in times[group == 0 : count]
     ]
     assert max(others, default=0) <= min(later, default=9)
+
+
+@pytest.mark.parametrize(
+    ("most", "taken", "free"),
+    [
+        (32, 0, 32),
+        (32, 28, 4),
+        (32, 29, 0),
+        (32, 40, 0),
+        (8, 4, 4),
+        (8, 5, 0),
+        (7, 6, 1),
+        (1, 0, 1),
+    ],
+)
+def test_places_are_taken_when_every_group_can_have_one(most: int, taken: int, free: int) -> None:
+    assert free_places(most, taken) == free

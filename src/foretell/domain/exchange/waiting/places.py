@@ -1,6 +1,20 @@
 """Places of trades that wait to be sent: how many each group of them takes, the favored group first."""
 
 from collections.abc import Sequence
+from typing import Final
+
+PLACES_SHARED_MIN: Final = 4
+"""The fewest places of which every group has a right to one."""
+
+
+def free_places(most: int, taken: int) -> int:
+    """Return how many places may be taken now: none while there are too few for every group, of many.
+
+    Else one group could take each place as soon as it is free, and keep the others waiting for ever.
+    """
+    free = max(0, most - taken)
+    is_shared = free >= PLACES_SHARED_MIN or most < 2 * PLACES_SHARED_MIN
+    return free if is_shared else 0
 
 
 def places_of(limit: int, waiting: Sequence[int]) -> list[int]:
@@ -22,8 +36,7 @@ def places_of(limit: int, waiting: Sequence[int]) -> list[int]:
 def few_places_of(limit: int, due_at_ms: Sequence[Sequence[int]]) -> list[int]:
     """Return how many places each group takes where there are fewer than groups could share.
 
-    The favored group has a right to one, and the longest due of all have the others. Each group is in the
-    order of its times.
+    The favored group has a right to one, and the longest due of the first ones of each have the others.
     """
     taken = [0] * len(due_at_ms)
     taken[0] = min(limit, len(due_at_ms[0]), 1)

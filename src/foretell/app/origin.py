@@ -2,7 +2,7 @@
 
 A start notes them in the data folder, and chain and journals in the database too. A later start that finds
 another of them says so; it refuses another chain under orders that exist, another journal under tables that
-have commands, and another number of shards. The chain of a node that is silent at the start is compared at its first
+have commands, a journal that went on apart from them, and another number of shards. The chain of a node that is silent at the start is compared at its first
 answer.
 """
 
@@ -25,9 +25,16 @@ from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, Rp
 from foretell.domain.errors.command import ForeignChain
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.sources import JournalOfAnotherReader
-from foretell.domain.errors.storage import ForeignJournal, JournalDamaged, ShardCountChanged
+from foretell.domain.errors.storage import (
+    ForeignJournal,
+    JournalDamaged,
+    JournalForked,
+    ShardCountChanged,
+)
+from foretell.journal.access import payload_at
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
+from foretell.journal.framing import payload_digest
 from foretell.journal.port import Journal
 from foretell.runtime.failures import FailureLog
 from foretell.runtime.files import locked, write_atomically
@@ -42,7 +49,7 @@ from foretell.store.identity import (
     record_fact,
     record_first,
 )
-from foretell.store.trading.projected import load_sequences
+from foretell.store.trading.projected import ProjectionEnd, load_ends, load_sequences
 
 FILE: Final = "origin.json"
 JOURNAL_FOLDERS: Final = "journal*"
@@ -196,11 +203,12 @@ async def check_journal(database: Database, folder: Path, name: str, journal: Jo
 
     `name` is that of its reader in the tables. A journal that ends before the tables is the engine's to refuse.
     One with commands whose file of the id was lost gets the id that is noted. One that is noted under the name of
-    another reader is refused.
+    another reader is refused, and so is one whose record at the end of the tables is another than theirs.
     """
     fact = JOURNAL.format(name)
     async with database.reading() as tx:
         journals, sequences = await load_journals(tx), await load_sequences(tx)
+        ends = await load_ends(tx)
     noted = journals.get(name)
     if journal.last_sequence < sequences.get(name, 0):
         return
@@ -214,6 +222,8 @@ async def check_journal(database: Database, folder: Path, name: str, journal: Jo
         _check_reader(name, seen, journals)
     if noted not in {None, seen} and any(sequences.values()):
         raise ForeignJournal(name, str(noted), seen)
+    if name in ends:
+        await _check_end(name, ends[name], journal)
     if noted != seen:
         async with database.writing() as tx:
             await record_fact(tx, fact, seen)
@@ -226,6 +236,23 @@ def _check_reader(name: str, seen: str, journals: Mapping[str, str]) -> None:
     for reader, noted in journals.items():
         if noted == seen and reader != name:
             raise JournalOfAnotherReader(name, reader, seen)
+
+
+async def _check_end(name: str, end: ProjectionEnd, journal: Journal) -> None:
+    """Refuse a journal that has another record than the tables at their end: the two went on apart.
+
+    Records before the snapshots may be removed, and then there is nothing to compare. The engine refuses tables that
+    lack commands of such a journal.
+    """
+    payload = await asyncio.to_thread(payload_at, journal.address, end.sequence)
+    if payload is None:
+        log.warning(
+            "the journal does not have the last command of the tables any more, so it is not compared",
+            journal=name,
+            sequence=end.sequence,
+        )
+    elif payload_digest(payload).hex() != end.digest:
+        raise JournalForked(name, end.sequence)
 
 
 def _compare(part: str, before: str | None, now: str | None) -> None:

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Generator
 from pathlib import Path
 
+from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.reader import read_entries
 from foretell.journal.files.snapshots import newest_snapshot
 from foretell.journal.port import Entry, FileJournalAddress, JournalAddress, Snapshot
@@ -35,3 +36,14 @@ def entries_at(address: JournalAddress, after: int, until: int) -> Generator[Ent
             if entry.sequence > until:
                 return
             yield entry
+
+
+def payload_at(address: JournalAddress, sequence: int) -> bytes | None:
+    """Return the payload of a durable sequence, None if it cannot be read: snapshots have replaced it, or it is damaged."""
+    with (
+        contextlib.suppress(JournalDamaged),
+        contextlib.closing(entries_at(address, sequence - 1, sequence)) as entries,
+    ):
+        for entry in entries:
+            return entry.payload
+    return None

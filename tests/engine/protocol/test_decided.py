@@ -36,6 +36,7 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import ZERO_BYTES32
 from foretell.engine.protocol.decided import DecidedCommand, committed_of, encode_committed
 from foretell.engine.protocol.requests import CommittedCommand
+from foretell.journal.framing import payload_digest
 
 MARKET = an_open_market(rules=some_rules(size_units_min=1))
 NAMES = ("alice", "bob", "carol")
@@ -84,6 +85,7 @@ def assert_same_after_the_crossing(commands: Iterable[Command]) -> list[Committe
         other = crossed(committed)
         assert (other.sequence, other.effects) == (sequence, committed.effects)
         assert type(other.decision) is type(committed.decision)
+        assert other.digest == committed.digest == payload_digest(encode_command(command))
         others.append(other)
     return others
 

@@ -187,6 +187,22 @@ class ForeignJournal(ForetellError):
         )
 
 
+class JournalForked(ForetellError):
+    """The tables end with another command than the journal has at that sequence, though it is the same journal.
+
+    An installation was copied and both copies went on; then the database of one was put beside the journal of the
+    other. The tables would keep rows of commands that the journal does not have.
+    """
+
+    def __init__(self, name: str, sequence: int) -> None:
+        super().__init__(
+            f"the tables of {name} and their journal have different commands at sequence {sequence}: they are of two"
+            " copies of one installation that went on apart; restore the journal and the database that belong"
+            " together, or have the tables made from this journal with foretell journal rebuild",
+            sequence=sequence,
+        )
+
+
 class TablesSetBack(ForetellError):
     """The tables are at an earlier sequence than this process has written, so they lost commands.
 

@@ -14,11 +14,12 @@ from foretell.engine.protocol.requests import CommittedCommand, committed_effect
 
 
 class DecidedCommand(msgspec.Struct, frozen=True, array_like=True):
-    """A command as the journal has it, and what was decided; a `Done` needs no command."""
+    """A command as the journal has it, and what was decided; a `Done` needs the digest of its command alone."""
 
     sequence: int
     payload: bytes
     decision: Decision
+    digest: bytes = b""
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -27,8 +28,9 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 def decided_of(committed: CommittedCommand) -> DecidedCommand:
     """Return a command as it is sent."""
     decision = committed.decision
-    payload = b"" if isinstance(decision, Done) else committed.payload
-    return DecidedCommand(committed.sequence, payload, decision)
+    if isinstance(decision, Done):
+        return DecidedCommand(committed.sequence, b"", decision, committed.digest)
+    return DecidedCommand(committed.sequence, committed.payload, decision)
 
 
 def encode_committed(committed: CommittedCommand) -> msgspec.Raw:
@@ -40,7 +42,7 @@ def committed_of(decided: DecidedCommand) -> CommittedCommand:
     """Return a command that was received, as the engine published it."""
     decision = decided.decision
     if isinstance(decision, Done):
-        return committed_effects(decided.sequence, decision.effects)
+        return committed_effects(decided.sequence, decision.effects, decided.digest)
     command = decode_command(decided.payload)
     outcome = Outcome(None, None, is_change=True, command=command, _decision=decision)
     return CommittedCommand(decided.sequence, outcome, decided.payload)

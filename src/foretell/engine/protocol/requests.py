@@ -17,6 +17,7 @@ from foretell.domain.exchange.effects import Effect
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.state import Placement
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.journal.framing import payload_digest
 
 # Orders
 
@@ -244,12 +245,19 @@ EngineReply = (
 class CommittedCommand(NamedTuple):
     """What one journalled command did, published once it is durable; or a part of the state before it.
 
-    `payload` is the command as the journal has it, empty for a part of the state.
+    `payload` is the command as the journal has it, empty for a part of the state. `kept_digest` is that of a
+    payload which did not come with the command.
     """
 
     sequence: int
     outcome: Outcome
     payload: bytes = b""
+    kept_digest: bytes = b""
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the payload, empty for a part of the state."""
+        return payload_digest(self.payload) if self.payload else self.kept_digest
 
     @property
     def effects(self) -> Sequence[Effect]:
@@ -275,6 +283,9 @@ class CommittedCommand(NamedTuple):
         return self.outcome.command.at_ms
 
 
-def committed_effects(sequence: int, effects: Sequence[Effect]) -> CommittedCommand:
-    """Return effects as they are published."""
-    return CommittedCommand(sequence, Outcome(None, list(effects), is_change=True))
+def committed_effects(
+    sequence: int, effects: Sequence[Effect], digest: bytes = b""
+) -> CommittedCommand:
+    """Return effects as they are published, with the digest of their command if they have one."""
+    outcome = Outcome(None, list(effects), is_change=True)
+    return CommittedCommand(sequence, outcome, kept_digest=digest)

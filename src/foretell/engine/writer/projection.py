@@ -1,7 +1,7 @@
 """The projection of the journal into tables: orders, trades, fills and quotes, exactly once.
 
-The rows of a batch of commands and the sequence that the tables are at are written in one transaction,
-which begins by advancing that sequence from the value known here. So a restart resumes where it
+The rows of a batch of commands, the sequence that the tables are at and the digest of its command are written in
+one transaction, which begins by advancing that sequence from the value known here. So a restart resumes where it
 stopped, and two processes that write the same commands write them once. The tables may be some
 milliseconds behind the engine; no order waits for them.
 """
@@ -21,6 +21,7 @@ from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.table_rows import TableRows
 from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.store.database import Database
+from foretell.store.trading.projected import ProjectionEnd, record_end
 from foretell.store.trading.trades import Quote, advance_sequence, load_quotes, load_sequence
 
 COMMANDS_PER_WRITE_MAX: Final = 2_500
@@ -164,11 +165,13 @@ class Projection:
         for committed in part:
             for effect in committed.effects:
                 rows.apply(committed.sequence, effect)
-        sequence = part[-1].sequence
+        sequence, digest = part[-1].sequence, part[-1].digest
         async with self._database.writing() as tx:
             is_next = await advance_sequence(tx, self._name, self.sequence, sequence)
             if is_next:
                 await rows.record(tx)
+                if digest:
+                    await record_end(tx, self._name, ProjectionEnd(sequence, digest.hex()))
         if not is_next:
             await self._resume()
             return False

@@ -268,3 +268,12 @@ projections: Final = sa.Table(
     key("name"),
     integer("sequence"),
 )
+
+projection_ends: Final = sa.Table(
+    "projection_ends",
+    metadata,
+    key("name"),
+    integer("sequence"),
+    text("digest"),
+)
+"""The last command that a reader has projected, by its digest: the journal has the same, or went on apart."""

@@ -1,4 +1,4 @@
-"""M6: two copies of one installation that went on apart, the database of one beside the journal of the other."""
+"""M4: two copies of one installation that went on apart, the database of one beside the journal of the other."""
 
 import asyncio
 import shutil
@@ -72,7 +72,7 @@ def copy_journal(source: Path, target: Path) -> None:
     shutil.copytree(source / "journal", target / "journal")
 
 
-async def test_attack_m6_tables_and_a_journal_that_went_on_apart_are_refused(
+async def test_attack_m4_tables_and_a_journal_that_went_on_apart_are_refused(
     tmp_path: Path,
 ) -> None:
     """The tables kept rows of commands that the journal did not have, and nothing said so."""

@@ -36,6 +36,7 @@ from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.auth import KeyRing
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.chain_lag import ChainLag, LagLimits
+from foretell.engine.writer.lower_head import LowerHead
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.head_clock import HeadClock
@@ -109,9 +110,17 @@ class Resources:
     def chain_lag(self) -> ChainLag:
         """The lag of this process's engine behind the chain."""
         settings = self.settings
-        mines_on_demand = settings.is_sandbox or self.deployment.is_sandbox
-        still_s_max = 0 if mines_on_demand else settings.chain_still_s_max
+        still_s_max = 0 if self._mines_on_demand else settings.chain_still_s_max
         return ChainLag(self.reader.head, LagLimits(settings.chain_lag_s_max, still_s_max))
+
+    @property
+    def lower_head(self) -> LowerHead | None:
+        """The watch of a chain that went back, for one feed; None for a chain with regular blocks."""
+        return LowerHead(self.reader.header) if self._mines_on_demand else None
+
+    @property
+    def _mines_on_demand(self) -> bool:
+        return self.settings.is_sandbox or self.deployment.is_sandbox
 
     @property
     def revocations(self) -> Revocations:
@@ -212,6 +221,7 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
         confirmations,
         sports_delay_s=settings.sports_delay_s,
         lag=resources.chain_lag,
+        lower_head=resources.lower_head,
     )
     projection, schedule = trading.host.projection, Schedule.of(settings)
     snapshots = Snapshots(journal, lambda: projection.sequence, schedule)

@@ -200,6 +200,7 @@ async def lead_shard(resources: Resources, shard: ShardNumber) -> RunningEngine:
         place=place,
         sports_delay_s=settings.sports_delay_s,
         lag=resources.chain_lag,
+        lower_head=resources.lower_head,
     )
     server.open(host, engine)
     loops |= {"snapshots": snapshots.run, **host.loops(), "feed": feed.run}
@@ -216,7 +217,8 @@ async def lead_treasury(resources: Resources) -> RunningEngine:
     coordinator = AllocationCoordinator(
         engine, {ShardPlace(number, count).name: shard for number, shard in enumerate(shards)}
     )
-    feed = CollateralFeed(engine, coordinator, resources.database, resources.deployment.exchanges)
+    exchanges, lower_head = resources.deployment.exchanges, resources.lower_head
+    feed = CollateralFeed(engine, coordinator, resources.database, exchanges, lower_head)
     host = TreasuryHost(engine, coordinator, feed)
     await host.start()
     server.open(host)

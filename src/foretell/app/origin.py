@@ -49,6 +49,7 @@ from foretell.store.identity import (
     record_fact,
     record_first,
 )
+from foretell.store.index.blocks import load_last_block
 from foretell.store.trading.projected import ProjectionEnd, load_ends, load_sequences
 
 FILE: Final = "origin.json"
@@ -111,7 +112,8 @@ async def check_chain(resources: Resources, node: NodeCheck) -> None:
     folder = resources.settings.data
     reader = Reader(node.rpc, resources.deployment)
     try:
-        if await reader.head() < int(FIRST_BLOCK, 16):
+        head = await reader.head()
+        if head < int(FIRST_BLOCK, 16):
             return
         seen = await fetch_chain(reader, resources.deployment)
     except WrongChain:
@@ -123,6 +125,8 @@ async def check_chain(resources: Resources, node: NodeCheck) -> None:
         await _check_chain(resources.database, folder, {noted}, seen)
         _compare("chain", noted, seen)
         _note(folder, Origin(chain=seen))
+    if resources.settings.is_sandbox:
+        await _compare_head(resources.database, head)
     node.passed.set()
 
 
@@ -305,6 +309,19 @@ async def _check_chain(database: Database, folder: Path, noted: set[str | None],
     if kept != seen:
         async with database.writing() as tx:
             await record_fact(tx, CHAIN, seen)
+
+
+async def _compare_head(database: Database, head: int) -> None:
+    """Say that the sandbox's chain was started from an older state than the one that was indexed."""
+    async with database.reading() as tx:
+        last = await load_last_block(tx)
+    if last is not None and head < last.block_number:
+        log.error(
+            "the saved state of the chain ends below the last indexed block",
+            block=head,
+            indexed=last.block_number,
+            consequence="what the chain had after that block is lost",
+        )
 
 
 def _has_commands(folder: Path) -> bool:

@@ -215,11 +215,12 @@ class ExchangeClosed(Unavailable):
 
 
 class ReorgTooDeep(Upstream):
-    """The chain was reorganized below the oldest block that is kept."""
+    """The chain was reorganized, or went back, below the oldest block that is kept."""
 
     def __init__(self, last_block: int, blocks_max: int) -> None:
         super().__init__(
             f"the chain has none of the {blocks_max} blocks indexed up to {last_block}: the tables"
-            " cannot be unwound that far; index the chain again into a new database",
+            " cannot be unwound that far; stop every process, and start again with a copy of the database whose last"
+            " block the chain still has, or with a new database, into which the chain is indexed again",
             last_block=last_block,
         )

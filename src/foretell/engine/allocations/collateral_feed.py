@@ -16,6 +16,7 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.treasury.treasury import Treasury
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.allocations.coordinator import AllocationCoordinator
+from foretell.engine.writer.lower_head import LowerHead
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.database import Database, Transaction
@@ -58,6 +59,8 @@ class CollateralFeed:
     coordinator: AllocationCoordinator
     database: Database
     exchanges: Collection[Address]
+    lower_head: LowerHead | None = None
+    """The watch of a chain that went back; None where the engine does not follow it then."""
     _overdrawn_since_ms: dict[Address, int] = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -73,7 +76,9 @@ class CollateralFeed:
         Return whether shards are still behind that block.
         """
         async with self.database.reading() as tx:
-            changes = await self._load_changes(tx)
+            last = await load_last_block(tx)
+            changes = await self._load_changes(tx, last)
+        changes = await self._load_lower(last) or changes
         has_met = changes is None or await self.coordinator.observe(
             changes.block.block_number,
             changes.block.block_hash,
@@ -94,26 +99,42 @@ class CollateralFeed:
             forced = [wallet for wallet, at in self._overdrawn_since_ms.items() if at <= since_ms]
             await self.coordinator.call_back(forced=forced)
 
-    async def _load_changes(self, tx: Transaction) -> CollateralChanges | None:
+    async def _load_changes(self, tx: Transaction, last: Block | None) -> CollateralChanges | None:
         """Return the changes since the treasury's last observation, if there is a new block.
 
         Tables that end below the observed block are behind, and show nothing yet.
         """
         treasury = self.engine.state
-        last = await load_last_block(tx)
         if last is None or last.block_number < treasury.observed_block:
             return None
         if last.block_hash == treasury.observed_hash:
             return None
         known_hash = await load_block_hash(tx, treasury.observed_block)
         is_linear = known_hash == treasury.observed_hash
-        since = treasury.observed_block if is_linear else BEFORE_ALL_BLOCKS
+        return await self._read(
+            tx, last, treasury.observed_block if is_linear else BEFORE_ALL_BLOCKS
+        )
+
+    async def _load_lower(self, last: Block | None) -> CollateralChanges | None:
+        """Return everything in tables that end below the observed block if the chain itself went back; else None."""
+        if last is None or self.lower_head is None:
+            return None
+        if not await self.lower_head.is_end_of(last, self.engine.state.observed_block):
+            return None
+        async with self.database.reading() as tx:
+            if await load_last_block(tx) != last:
+                return None
+            return await self._read(tx, last, BEFORE_ALL_BLOCKS)
+
+    async def _read(self, tx: Transaction, last: Block, since: int) -> CollateralChanges:
+        """Return what changed after a block, or everything, as of the last block."""
+        treasury, is_complete = self.engine.state, since == BEFORE_ALL_BLOCKS
         balances = await load_collateral_changed(tx, since)
         allowances = await load_allowances_changed(tx, since)
         return CollateralChanges(
             last,
-            _balances_seen(treasury, balances, is_complete=not is_linear),
-            _allowances_seen(treasury, allowances, self.exchanges, is_complete=not is_linear),
+            _balances_seen(treasury, balances, is_complete=is_complete),
+            _allowances_seen(treasury, allowances, self.exchanges, is_complete=is_complete),
         )
 
 

@@ -2,7 +2,8 @@
 
 Every run loads rows of the tables as of one indexed block, decides what the engine does not know yet
 and submits it as commands. The last observed block is part of the engine's state, so a restart loads
-what changed since. When that block is no longer on the chain, everything is compared again. A large
+what changed since. When that block is no longer on the chain, everything is compared again; also when the chain went
+back and ends below that block. A large
 observation is submitted in parts and takes effect with the last one, so a run that stops between two
 parts has changed nothing, and the next run starts again.
 """
@@ -14,6 +15,7 @@ from functools import partial
 from typing import Final
 
 import msgspec
+import structlog
 
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
@@ -42,6 +44,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.chain_lag import ChainLag
 from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.lower_head import LowerHead
 from foretell.engine.writer.returned_orders import ReturnedOrders
 from foretell.engine.writer.seen_markets import SeenMarkets
 from foretell.engine.writer.sports_delays import SportsDelays
@@ -49,12 +52,18 @@ from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.halted_markets import load_halted
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import load_allowances_changed, load_balances_changed
-from foretell.store.index.blocks import BEFORE_ALL_BLOCKS, load_block_hash, load_last_block
+from foretell.store.index.blocks import (
+    BEFORE_ALL_BLOCKS,
+    Block,
+    load_block_hash,
+    load_last_block,
+)
 from foretell.store.index.cancellations import (
     load_canceled_orders,
     load_raised_nonces,
     load_stops,
 )
+from foretell.store.outbox.lost_settlements import count_confirmed_above
 from foretell.store.outbox.refused_orders import load_refused_orders
 from foretell.store.outbox.settlements import SettlementOutcome, load_settlement_outcomes
 from foretell.store.outbox.wallet_bars import load_barred, load_bars_of
@@ -63,6 +72,8 @@ PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 TOPICS: Final = ("chain", "markets", "settlements")
 BLOCKS_UNOBSERVED_MAX: Final = 20
 TRADES_PER_QUERY_MAX: Final = 500
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,8 @@ class ChainFeed:
     sports: SportsDelays = field(default_factory=SportsDelays)
     markets: SeenMarkets = field(default_factory=SeenMarkets)
     lag: ChainLag | None = None
+    lower_head: LowerHead | None = None
+    """The watch of a chain that went back; None where the engine does not follow it then."""
 
     async def run(self) -> None:
         """Run until canceled, after each notification of the tables and at least once a second."""
@@ -96,7 +109,9 @@ class ChainFeed:
             delays = await self.sports.changes(
                 tx, self.engine.state, self.sports_delay_s * 1000, self.engine.clock_ms()
             )
-            reading = await self._load_reading(tx)
+            last = await load_last_block(tx)
+            reading = await self._load_reading(tx, last)
+        reading = await self._load_lower(last) or reading
         observation = None
         if reading is not None:
             observation = observation_of(
@@ -138,7 +153,7 @@ class ChainFeed:
             at_ms = self.engine.clock_ms()
             await self.engine.submit(msgspec.structs.replace(part, at_ms=at_ms))
 
-    async def _load_reading(self, tx: Transaction) -> ChainReading | None:
+    async def _load_reading(self, tx: Transaction, last: Block | None) -> ChainReading | None:
         """Return the rows that changed since the last observed block, None before there are any.
 
         All rows are returned when that block is no longer on the chain. Tables that end below it are
@@ -146,11 +161,37 @@ class ChainFeed:
         not gone, so nothing is returned until they have reached it.
         """
         state = self.engine.state
-        last = await load_last_block(tx)
         if last is None or last.block_number < state.observed_block:
             return None
         is_linear = await load_block_hash(tx, state.observed_block) == state.observed_hash
-        since = state.observed_block if is_linear else BEFORE_ALL_BLOCKS
+        return await self._read(tx, last, state.observed_block if is_linear else BEFORE_ALL_BLOCKS)
+
+    async def _load_lower(self, last: Block | None) -> ChainReading | None:
+        """Return all rows of tables that end below the observed block if the chain itself went back; else None.
+
+        What was confirmed stays so, as after any reorg that is deeper than the confirmations.
+        """
+        state, lower_head = self.engine.state, self.lower_head
+        if last is None or lower_head is None:
+            return None
+        if not await lower_head.is_end_of(last, state.observed_block):
+            return None
+        async with self.database.reading() as tx:
+            if await load_last_block(tx) != last:
+                return None
+            reading = await self._read(tx, last, BEFORE_ALL_BLOCKS)
+            lost = await count_confirmed_above(tx, last.block_number)
+        log.error(
+            "the chain went back, and the engine follows it",
+            block=last.block_number,
+            observed_block=state.observed_block,
+            confirmed_txs_lost=lost,
+            consequence="balances are those of the chain, and trades that it lost stay confirmed",
+        )
+        return reading
+
+    async def _read(self, tx: Transaction, last: Block, since: int) -> ChainReading:
+        """Return the rows that changed after a block, or all of them, as of the last block."""
         balances = await load_balances_changed(tx, since)
         allowances = await load_allowances_changed(tx, since)
         cancels = await load_canceled_orders(tx, since)
@@ -159,7 +200,7 @@ class ChainFeed:
         return ChainReading(
             block_number=last.block_number,
             block_hash=last.block_hash,
-            is_complete=not is_linear,
+            is_complete=since == BEFORE_ALL_BLOCKS,
             balances=[BalanceSeen(each.wallet, each.asset, each.units) for each in balances],
             allowances=[
                 AllowanceSeen(each.wallet, each.spender, each.is_collateral, each.units)

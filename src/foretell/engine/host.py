@@ -27,6 +27,7 @@ from foretell.engine.protocol.requests import (
 )
 from foretell.engine.settlement_lag import LAG_REFUSED_S, SettlementLag
 from foretell.engine.writer.chain_lag import ChainLag
+from foretell.engine.writer.clock_watch import ClockWatch
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.tables import Tables
@@ -57,6 +58,7 @@ class EngineHost:
         engine.subscribe(projection.on_committed)
         self._lag = SettlementLag(engine, settlement_lag_s_max)
         self._chain_lag = chain_lag
+        self._clock = ClockWatch(lambda: engine.ahead_ms)
         self._tick_refiner = TickRefiner(engine)
         engine.subscribe(self._tick_refiner.on_committed)
         self._changed_allocations: ChangedAllocations | None = None
@@ -104,6 +106,7 @@ class EngineHost:
         loops: dict[str, Loop] = {
             "projection": self.projection.run,
             "expiry": self._expire_orders,
+            "clock": self._clock.run,
             "ticks": self._tick_refiner.run,
             "heartbeats": self.heartbeats.run,
             "engine": self._watch,

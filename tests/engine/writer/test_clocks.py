@@ -5,15 +5,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
+from structlog.testing import capture_logs
 from tests.engine.rig import handle
 from tests.rigs.clock import Clock
 from tests.rigs.digest import digest
 from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 
+from foretell.domain.errors.exchange import InvalidExpiration
 from foretell.domain.exchange.commands import decode_command
+from foretell.domain.exchange.order import OrderType
 from foretell.engine.protocol.requests import PlaceRequest
+from foretell.engine.writer.clock_watch import AHEAD, AHEAD_S_MAX, ClockWatch
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
@@ -107,3 +112,56 @@ async def test_a_clock_that_jumps_or_stands_still_changes_no_trade_and_no_balanc
     under_jumps = await play(tmp_path / "jumping", acts, jumps=True)
     assert under_jumps == await play(tmp_path / "even", acts, jumps=False)
     check_times(tmp_path / "jumping")
+
+
+async def a_corrected_engine(folder: Path, clock: Clock) -> Engine:
+    """Return an engine that took a command while its clock was an hour ahead, and started again after that."""
+    engine = an_engine(folder, clock)
+    await engine.start()
+    await engine.submit(an_open_market())
+    clock.move(HOUR_MS)
+    await engine.submit(msgspec.structs.replace(some_funds("alice"), at_ms=engine.clock_ms()))
+    clock.move(-HOUR_MS)
+    assert engine.ahead_ms == HOUR_MS
+    await engine.close()
+    engine = an_engine(folder, clock)
+    await engine.start()
+    return engine
+
+
+async def test_a_refusal_of_an_engine_that_is_ahead_names_its_time(tmp_path: Path) -> None:
+    """It said that it was an hour later than on any clock."""
+    clock = Clock()
+    engine = await a_corrected_engine(tmp_path, clock)
+    expires_s = (clock.now_ms() + HOUR_MS // 2) // 1000
+    order = a_placing(a_buy("alice", expiration_s=expires_s), OrderType.GTD)
+    ahead_s = (clock.now_ms() + HOUR_MS) // 1000
+    message = f"the matching engine's time, which never goes back, is {ahead_s}, and"
+    with pytest.raises(InvalidExpiration, match=message):
+        await handle(engine, PlaceRequest(order))
+    clock.move(HOUR_MS)
+    assert engine.ahead_ms == 0
+    await engine.close()
+
+
+async def test_an_engine_that_is_ahead_is_logged_once_a_minute(tmp_path: Path) -> None:
+    """Nothing named it: orders were refused until the clock had caught up."""
+    clock = Clock()
+    engine = await a_corrected_engine(tmp_path, clock)
+    watch = ClockWatch(lambda: engine.ahead_ms, lambda: clock.now_ms() / 1000)
+    seen = []
+    with capture_logs() as logs:
+        for _ in range(HOUR_MS // 1000 + 10):
+            await watch.run_once()
+            seen.append(ahead_s())
+            clock.move(1_000)
+    await engine.close()
+    assert [seen[0], seen[-1]] == [HOUR_MS / 1000, 0.0]
+    assert [each["seconds"] for each in logs] == list(range(HOUR_MS // 1000, AHEAD_S_MAX, -60))
+    assert {each["log_level"] for each in logs} == {"warning"}
+
+
+def ahead_s() -> float:
+    (metric,) = AHEAD.collect()
+    (sample,) = metric.samples
+    return sample.value

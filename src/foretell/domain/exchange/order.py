@@ -212,11 +212,15 @@ def _price_ticks(
     return ticks
 
 
-def check_expiration(order: SignedOrder, now_s: int) -> None:
-    """Refuse an order that expires too soon to settle."""
+def check_expiration(order: SignedOrder, now_s: int, *, is_engine: bool = False) -> None:
+    """Refuse an order that expires too soon to settle, by a clock or by the time of the engine.
+
+    A clock that was ahead and is corrected is behind the engine's time for a while.
+    """
     if order.expiration_s and order.expiration_s <= now_s + EXPIRATION_MARGIN_S:
+        clock = "the matching engine's time, which never goes back, is" if is_engine else "it is"
         raise InvalidExpiration(
-            f"it is {now_s}, and the expiration must be later than {now_s + EXPIRATION_MARGIN_S}"
+            f"{clock} {now_s}, and the expiration must be later than {now_s + EXPIRATION_MARGIN_S}"
         )
 
 

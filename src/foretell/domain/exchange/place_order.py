@@ -76,7 +76,7 @@ def place_order(
         return None
     market = _open_market(state, command)
     if command.order.expiration_s:
-        check_expiration(command.order, max(state.latest_ms, at_ms) // 1000)
+        check_expiration(command.order, max(state.latest_ms, at_ms) // 1000, is_engine=True)
     arrival, need_units = _arrival(state, market, command)
     level, size_units = arrival.level, arrival.size_units
     side = level.side

@@ -197,6 +197,11 @@ class Engine:
         """Return the time for a command: the clock's, but not earlier than an earlier command's."""
         return max(self.state.latest_ms, self._now_ms())
 
+    @property
+    def ahead_ms(self) -> int:
+        """How far the time of commands is ahead of the clock, which was set back."""
+        return max(0, self.state.latest_ms - self._now_ms())
+
     async def submit(self, command: Command) -> Result:
         """Return what the command did, once that is durable; or refuse, nothing having changed."""
         settled: asyncio.Future[Result] = asyncio.get_running_loop().create_future()

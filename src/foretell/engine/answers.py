@@ -22,7 +22,7 @@ from foretell.domain.exchange.commands import (
     TakeAllocations,
 )
 from foretell.domain.exchange.ledger import COLLATERAL, NOBODY, AssetId, LiveOrder
-from foretell.domain.exchange.place_order import plan_order
+from foretell.domain.exchange.place_order import check_order as check_placing
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.exchange.waiting.delays import DelayedOrder
 from foretell.domain.values.hexadecimal import Bytes32
@@ -86,7 +86,7 @@ async def find_placement(engine: Engine, request: FindPlacementRequest) -> FindP
 
 async def check_order(engine: Engine, request: CheckOrderRequest) -> CheckOrderReply:
     """Refuse an order that would be refused if it were placed now."""
-    plan_order(engine.state, _timed(engine, request.command))
+    check_placing(engine.state, _timed(engine, request.command))
     return CheckOrderReply()
 
 

@@ -82,6 +82,31 @@ def test_a_part_filled_order_keeps_its_place() -> None:
     assert book.levels(is_bid=True) == [LevelSize(50, 140)]
 
 
+def test_a_level_knows_what_its_orders_have_beyond_whole_lots() -> None:
+    """A lot at 33 of 100 is 100 units."""
+    book = NamedBook(100)
+    first, second = a_bid(book, "first", 33, 250), a_bid(book, "second", 33, 130)
+    level = first.level
+    assert (level.size_units, level.dust_units) == (380, 80)
+    between = an_order(book, "between", 33, 199)
+    book.bids.insert(between, first)
+    assert (level.size_units, level.dust_units) == (579, 179)
+    book.bids.reduce(first, 100)
+    assert (level.size_units, level.dust_units) == (479, 179)
+    book.bids.enlarge(second, 90)
+    assert (second.remaining_units, level.size_units, level.dust_units) == (220, 569, 169)
+    book.bids.remove(between)
+    assert (level.size_units, level.dust_units) == (370, 70)
+    assert met(book, 1, taker_is_bid=False) == [first, second]
+
+
+def test_a_tick_that_becomes_finer_changes_no_dust() -> None:
+    book = NamedBook(100)
+    order = a_bid(book, "first", 33, 250)
+    book.change_tick(1_000)
+    assert (order.level.lot_units, order.level.dust_units) == (100, 50)
+
+
 @pytest.mark.parametrize("units", [-1, 0, 100, 101])
 def test_a_reduction_is_positive_and_less_than_the_order(units: int) -> None:
     book = NamedBook(100)

@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -77,7 +78,9 @@ def seen(match: Match[NamedOrder]) -> tuple[Any, ...]:
 def left_in(book: NamedBook) -> tuple[Any, ...]:
     """Return all that a book has."""
     orders = [(order.name, order.remaining_units) for order in book.orders()]
-    return orders, book.levels(is_bid=True), book.levels(is_bid=False)
+    levels = [*book.bids.usedlevels(), *book.asks.usedlevels()]
+    dust = [level.dust_units for level in levels]
+    return orders, book.levels(is_bid=True), book.levels(is_bid=False), dust
 
 
 def sizes(match: Match[NamedOrder]) -> list[int]:
@@ -320,6 +323,33 @@ def test_a_match_at_once_is_the_plan_carried_out(case: tuple[NamedBook, Taker]) 
     other = copy.deepcopy(book)
     plan = plan_match(side_of(book), taker)
     carry_out(side_of(book), plan)
+    check_dust(book)
     taken = side_of(other).take(taker.limit_rank, "carol", taker.size_units)
+    check_dust(other)
     assert seen(taken) == seen(plan)
     assert left_in(other) == left_in(book)
+
+
+def check_dust(book: NamedBook) -> None:
+    """Compare the dust of each level with that of its orders."""
+    for side in (book.bids, book.asks):
+        for level in filter(None, side.levels):
+            orders = [order for order in side.walk(1) if order.level is level]
+            dust = sum(order.remaining_units % level.lot_units for order in orders)
+            assert level.dust_units == dust
+
+
+class Unsearchable(list[NamedOrder]):
+    """A list in which nothing is searched for: that would take as long as it is."""
+
+    __contains__ = None  # type: ignore[assignment]
+
+
+def test_a_plan_with_much_dust_is_carried_out_without_a_search() -> None:
+    book = NamedBook(100)
+    for number in range(3):
+        a_seller(book, f"{number}", 33, 150)
+    plan = plan_match(book.asks, a_taker(book, 50, 250))
+    assert len(plan.dust_orders) == 2
+    carry_out(book.asks, msgspec.structs.replace(plan, dust_orders=Unsearchable(plan.dust_orders)))
+    assert left_in(book)[0] == [("2", 150)]

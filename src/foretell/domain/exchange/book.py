@@ -73,9 +73,22 @@ class Match(msgspec.Struct, Generic[Order], frozen=True, gc=False):
 
 
 class Level(Generic[Order]):
-    """The orders at one price of one side, oldest first; `is_marked` says whether its mask bit is set."""
+    """The orders at one price of one side, oldest first; `is_marked` says whether its mask bit is set.
 
-    __slots__ = ("head", "is_marked", "lot_units", "rank", "side", "size_units", "tail")
+    `size_units` is the sum of its orders' sizes, and `dust_units` of what each has beyond whole lots: the rest of
+    the size can be matched.
+    """
+
+    __slots__ = (
+        "dust_units",
+        "head",
+        "is_marked",
+        "lot_units",
+        "rank",
+        "side",
+        "size_units",
+        "tail",
+    )
 
     def __init__(self, side: "BookSide[Order]", rank: int, lot_units: int) -> None:
         self.side = side
@@ -83,7 +96,7 @@ class Level(Generic[Order]):
         self.lot_units = lot_units
         self.head: Order | None = None
         self.tail: Order | None = None
-        self.size_units = 0
+        self.size_units = self.dust_units = 0
         self.is_marked = False
 
     @property
@@ -136,7 +149,9 @@ class BookSide(Generic[Order]):
         else:
             last.next = order
         level.tail = order
-        level.size_units += order.remaining_units
+        units = order.remaining_units
+        level.size_units += units
+        level.dust_units += units % level.lot_units
 
     def insert(self, order: Order, older: Order | None) -> None:
         """Add the order to its level behind an older one there, or first of all."""
@@ -151,6 +166,7 @@ class BookSide(Generic[Order]):
         else:
             older.next = order
         level.size_units += order.remaining_units
+        level.dust_units += order.remaining_units % level.lot_units
 
     def remove(self, order: Order) -> None:
         """Remove the order from anywhere in its queue."""
@@ -166,15 +182,26 @@ class BookSide(Generic[Order]):
         else:
             following.previous = previous
             order.next = None
-        level.size_units -= order.remaining_units
+        units = order.remaining_units
+        level.size_units -= units
+        level.dust_units -= units % level.lot_units
         if level.head is None and level.rank == self.best_rank:
             self._find_best()
 
     def reduce(self, order: Order, units: int) -> None:
-        """Subtract a fill from the order, which keeps its place in the queue."""
+        """Subtract a fill, which is whole lots, from the order, which keeps its place in the queue."""
         assert 0 < units < order.remaining_units
+        assert units % order.level.lot_units == 0
         order.remaining_units -= units
         order.level.size_units -= units
+
+    def enlarge(self, order: Order, units: int) -> None:
+        """Add units to the order, which keeps its place in the queue."""
+        level, before_units = order.level, order.remaining_units
+        order.remaining_units += units
+        level.size_units += units
+        lot_units = level.lot_units
+        level.dust_units += order.remaining_units % lot_units - before_units % lot_units
 
     def take(  # noqa: PLR0915 - one pass instead of a plan and its execution, see below
         self, limit_rank: int, wallet: object, left_units: int
@@ -205,6 +232,7 @@ class BookSide(Generic[Order]):
                 held, following = order.remaining_units, order.next
                 if order.wallet is wallet:
                     own_orders.append(order)
+                    level.dust_units -= held % lot_units
                 else:
                     units = held - held % lot_units
                     assert units > 0, "no dust rests"
@@ -218,6 +246,7 @@ class BookSide(Generic[Order]):
                     fills.append((order, units))
                     if units < held:
                         dust_orders.append(order)
+                        level.dust_units -= held - units
                     order.remaining_units = held - units
                     left_units -= units
                     wanted -= units
@@ -240,16 +269,15 @@ class BookSide(Generic[Order]):
 
     def usedlevels(self, limit_rank: int = 1) -> Iterator[Level[Order]]:
         """Yield the levels with orders of a rank or a better one, the best first."""
-        mask = self._mask
-        while mask:
-            rank = mask.bit_length() - 1
-            if rank < limit_rank:
-                return
-            level = self.levels[rank]
+        # Its digits are searched by one call for each level: arithmetic on a mask copies all of it.
+        bits = bin(self._mask >> limit_rank)
+        last_rank, place = limit_rank + len(bits) - 1, bits.find("1")
+        while place >= 0:
+            level = self.levels[last_rank - place]
             assert level is not None
             if level.head is not None:
                 yield level
-            mask ^= 1 << rank
+            place = bits.find("1", place + 1)
 
     def change_tick(self, ticks_per_one: int, factor: int) -> None:
         """Count all ranks in finer ticks; no order changes its price or its place."""
@@ -263,7 +291,7 @@ class BookSide(Generic[Order]):
         self._mask = 0
         for level in used:
             level.rank *= factor
-            level.lot_units = lots[level.rank]
+            assert level.lot_units == lots[level.rank], "a price has the same lot at any tick"
             level.is_marked = level.head is not None
             self._mask |= level.is_marked << level.rank
             self.levels[level.rank] = level

@@ -11,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.errors.open_orders import CrossesOwnOrders
 from foretell.domain.exchange.book import BookSide, Match, Order
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import (
@@ -47,14 +46,8 @@ class Taker(msgspec.Struct, frozen=True):
     budget_units: int | None
 
 
-def plan_match(
-    side: BookSide[Order], taker: Taker, own_orders_max: int | None = None
-) -> Match[Order]:
-    """Return what a taker of this side would meet now, without changing the book.
-
-    Orders of its own wallet use up nothing of its size, so a taker that meets more of them than
-    `own_orders_max` is refused.
-    """
+def plan_match(side: BookSide[Order], taker: Taker) -> Match[Order]:
+    """Return what a taker of this side would meet now, without changing the book."""
     fills: list[tuple[Order, int]] = []
     own_orders: list[Order] = []
     dust_orders: list[Order] = []
@@ -72,8 +65,6 @@ def plan_match(
             is_exhausted = True
             break
         if order.wallet is taker.wallet:
-            if len(own_orders) == own_orders_max:
-                raise CrossesOwnOrders(own_orders_max)
             own_orders.append(order)
             continue
         available = whole_lots_units(order.remaining_units, price, ticks_per_one)
@@ -91,11 +82,14 @@ def plan_match(
 
 
 def carry_out(side: BookSide[Order], plan: Match[Order]) -> None:
-    """Make the changes of a plan in the book that it was made for."""
+    """Make the changes of a plan in the book that it was made for.
+
+    An order that a fill leaves with less than a lot leaves the book: it is filled, or dust.
+    """
     for own in plan.own_orders:
         side.remove(own)
     for order, units in plan.fills:
-        if units == order.remaining_units or order in plan.dust_orders:
+        if order.remaining_units - units < order.level.lot_units:
             side.remove(order)
             order.remaining_units -= units
         else:

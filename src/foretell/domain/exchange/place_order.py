@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from foretell.domain.errors.exchange import (
-    FillAndKillUnmatched,
-    FillOrKillUnfilled,
     MarketClosed,
     OrderDuplicated,
     PostOnlyWouldCross,
@@ -20,6 +18,12 @@ from foretell.domain.exchange.arrivals.order_limits import (
     ORDER_LIMITS,
     OrderLimits,
     check_open_orders,
+)
+from foretell.domain.exchange.arrivals.reach import (
+    check_own_orders,
+    check_reach,
+    taker_of,
+    unmatched,
 )
 from foretell.domain.exchange.arrivals.standing import check_standing
 from foretell.domain.exchange.book import Level, Match
@@ -35,11 +39,7 @@ from foretell.domain.exchange.decision import (
 from foretell.domain.exchange.effects import CloseReason
 from foretell.domain.exchange.execute_match import execute_match
 from foretell.domain.exchange.ledger import COLLATERAL, NOBODY, LiveOrder
-from foretell.domain.exchange.matching import (
-    Taker,
-    carry_out,
-    plan_match,
-)
+from foretell.domain.exchange.matching import carry_out, plan_match
 from foretell.domain.exchange.order import (
     OrderStatus,
     OrderTerms,
@@ -89,7 +89,7 @@ def place_order(
     if crosses:
         return _match(state, market, command, arrival, need_units)
     if not command.order_type.may_rest:
-        raise _unmatched(command)
+        raise unmatched(command)
     if size_units < level.lot_units:
         return _close_unmatched(state, command, size_units)
     state.rest(arrival, need_units)
@@ -101,6 +101,14 @@ def place_order(
     return Placed(size_units, 0, 0, None, None)
 
 
+def check_order(state: State, command: PlaceOrder, limits: OrderLimits = ORDER_LIMITS) -> None:
+    """Refuse an order that would be refused if it arrived now; nothing changes, and no resting order is met.
+
+    The expiration is not checked. A repeated order is taken.
+    """
+    _checked(state, command, limits)
+
+
 def plan_order(
     state: State, command: PlaceOrder, limits: OrderLimits = ORDER_LIMITS
 ) -> Match[LiveOrder] | None:
@@ -108,6 +116,12 @@ def plan_order(
 
     The expiration is not checked. A repeated order meets nothing, so None is returned.
     """
+    arrival = _checked(state, command, limits)
+    return None if arrival is None else _plan(command, arrival)
+
+
+def _checked(state: State, command: PlaceOrder, limits: OrderLimits) -> LiveOrder | None:
+    """Return an order as it would arrive now, None if it was placed, or refuse it."""
     if command.order_id in state.placed:
         first_placement(state, command)
         return None
@@ -115,7 +129,8 @@ def plan_order(
     arrival, _ = _arrival(state, market, command)
     if command.order_type.may_rest:
         check_open_orders(state, arrival, limits)
-    return _plan(command, arrival, limits.crossed)
+    check_reach(command, arrival, limits.crossed)
+    return arrival
 
 
 def first_placement(state: State, command: PlaceOrder) -> Placement:
@@ -218,19 +233,10 @@ def _refined_ticks(terms: OrderTerms, ticks_per_one: int) -> int:
     return terms.price_ticks * factor
 
 
-def _unmatched(command: PlaceOrder) -> FillOrKillUnfilled | FillAndKillUnmatched:
-    """Return the refusal of an order that only takes and finds too little."""
-    is_whole = command.order_type is _FILL_OR_KILL
-    return FillOrKillUnfilled() if is_whole else FillAndKillUnmatched()
-
-
 def _check_limits(
     state: State, command: PlaceOrder, arrival: LiveOrder, limits: OrderLimits, *, crosses: bool
 ) -> None:
-    """Refuse an order that exceeds a limit of its wallet.
-
-    A post-only order that crosses is refused without a walk.
-    """
+    """Refuse an order that exceeds a limit of its wallet; no walk over the orders of others is needed."""
     if command.order_type.may_rest or command.condition_id in state.delays.ms_by_market:
         check_open_orders(state, arrival, limits)
     wallet = arrival.account.wallet
@@ -239,32 +245,22 @@ def _check_limits(
         and not command.is_post_only
         and wallet.orders_count_in(arrival.condition_id) > limits.crossed
     ):
-        plan_match(arrival.level.side.opposite, _taker(command, arrival), limits.crossed)
+        check_own_orders(command, arrival, limits.crossed)
 
 
-def _taker(command: PlaceOrder, arrival: LiveOrder) -> Taker:
-    """Return the order in terms of the side that it meets."""
-    level, terms = arrival.level, command.terms
-    return Taker(
-        arrival.account.wallet,
-        arrival.side is _BUY,
-        level.side.ticks_per_one - level.rank,
-        terms.size_units,
-        terms.budget_units,
-    )
+def _plan(command: PlaceOrder, arrival: LiveOrder) -> Match[LiveOrder]:
+    """Return what the order meets in the present book, or refuse it.
 
-
-def _plan(
-    command: PlaceOrder, arrival: LiveOrder, own_orders_max: int | None = None
-) -> Match[LiveOrder]:
-    """Return what the order meets in the present book, or refuse it."""
-    plan = plan_match(arrival.level.side.opposite, _taker(command, arrival), own_orders_max)
+    An order that must be filled whole, and would not be, is refused before a resting order is looked at.
+    """
+    if command.order_type is _FILL_OR_KILL:
+        check_reach(command, arrival)
+    plan = plan_match(arrival.level.side.opposite, taker_of(command, arrival))
     if command.is_post_only and plan.crosses:
         raise PostOnlyWouldCross
-    if not command.order_type.may_rest and not (
-        plan.fills and (plan.is_exhausted or command.order_type is not _FILL_OR_KILL)
-    ):
-        raise _unmatched(command)
+    if not command.order_type.may_rest and not plan.fills:
+        raise unmatched(command)
+    assert plan.is_exhausted or command.order_type is not _FILL_OR_KILL, "it is filled whole"
     return plan
 
 

@@ -83,14 +83,13 @@ class DueOrders:
         """Close what is due and in the way of an order; return whether that was all."""
         if not is_due(state, command.at_ms):
             return True
-        met = due_orders_met(state, command, self._met_left + 1)
-        closing = met[: self._met_left]
-        if closing:
-            order_ids = tuple([order.order_id for order in closing])
+        due, is_all = due_orders_met(state, command, self._met_left)
+        if due:
+            order_ids = tuple([order.order_id for order in due])
             self._commit(ExpireOrders(command.at_ms, None, order_ids))
-            self._met_left -= len(closing)
+            self._met_left -= len(due)
             self._watch_turn()
-        return len(met) == len(closing)
+        return is_all
 
     def _release(self, state: State, at_ms: int) -> set[Bytes32]:
         """Release the orders whose delay is over, and return the markets in which some wait for a way."""

@@ -1,10 +1,7 @@
 """Limits of a wallet's open orders, and of its own orders that one order crosses."""
 
-from collections.abc import Iterator
-
 import msgspec
 import pytest
-from tests.domain.exchange.reference.resting import NamedOrder, an_order, rested
 from tests.rigs.digest import digest
 from tests.rigs.values import (
     TOKEN,
@@ -20,31 +17,17 @@ from tests.rigs.values import (
 from foretell.domain.errors.exchange import FillOrKillUnfilled, PostOnlyWouldCross
 from foretell.domain.errors.open_orders import CrossesOwnOrders, TooManyOpenOrders
 from foretell.domain.exchange.apply import apply
-from foretell.domain.exchange.arrivals.order_limits import ORDER_LIMITS, OrderLimits
-from foretell.domain.exchange.book import Book, BookSide
+from foretell.domain.exchange.arrivals.order_limits import OrderLimits
 from foretell.domain.exchange.commands import CancelOrders, DelayMarket, PlaceOrder
 from foretell.domain.exchange.ledger import INDEXED_ABOVE, WalletAccounts
-from foretell.domain.exchange.matching import Taker, plan_match
 from foretell.domain.exchange.order import OrderType, SignedOrder
-from foretell.domain.exchange.place_order import plan_order
+from foretell.domain.exchange.place_order import check_order
 from foretell.domain.exchange.state import State
 from foretell.domain.values.hexadecimal import ZERO_BYTES32
 
 FEW = OrderLimits(of_wallet=6, of_market=4, crossed=2)
 OTHER = an_open_market("other")
 TAKING = [OrderType.FOK, OrderType.FAK, OrderType.GTC]
-
-
-class CountingSide(BookSide[NamedOrder]):
-    """A side of a book that counts the orders that are walked."""
-
-    walked = 0
-
-    def walk(self, limit_rank: int) -> Iterator[NamedOrder]:  # type: ignore[explicit-override]
-        """Yield the orders, and count them."""
-        for order in super().walk(limit_rank):
-            self.walked += 1
-            yield order
 
 
 def a_state_with(*placings: PlaceOrder) -> State:
@@ -65,22 +48,6 @@ def crossing(order_type: OrderType = OrderType.FOK, size: int = 5) -> PlaceOrder
     return a_placing(a_sell("alice", 40, size * TOKEN, salt="900"), order_type)
 
 
-@pytest.mark.parametrize("own", [500, 501, 10_000])
-def test_attack_h1_own_orders_are_walked_up_to_the_limit_alone(own: int) -> None:
-    book: Book[NamedOrder] = Book(100)
-    side = CountingSide(100, is_bid=False)
-    book.asks, side.opposite, book.bids.opposite = side, book.bids, side
-    for number in range(own):
-        rested(an_order(book, str(number), 40, 100, is_bid=False, wallet="carol"))
-    taker = Taker("carol", True, 1, 10**6, None)  # noqa: FBT003 - fields of a row
-    if own > ORDER_LIMITS.crossed:
-        with pytest.raises(CrossesOwnOrders, match="more than 500 resting orders of its own"):
-            plan_match(side, taker, ORDER_LIMITS.crossed)
-    else:
-        assert len(plan_match(side, taker, ORDER_LIMITS.crossed).own_orders) == own
-    assert side.walked == min(own, ORDER_LIMITS.crossed + 1)
-
-
 @pytest.mark.parametrize("order_type", TAKING)
 def test_attack_h1_an_order_that_crosses_too_many_own_orders_is_refused(
     order_type: OrderType,
@@ -90,7 +57,7 @@ def test_attack_h1_an_order_that_crosses_too_many_own_orders_is_refused(
     with pytest.raises(CrossesOwnOrders):
         apply(state, crossing(order_type), FEW)
     with pytest.raises(CrossesOwnOrders):
-        plan_order(state, crossing(order_type), FEW)
+        check_order(state, crossing(order_type), FEW)
     assert digest(state) == before
 
 
@@ -133,7 +100,7 @@ def test_attack_h1_a_wallet_has_a_bounded_number_of_orders_in_a_market() -> None
     with pytest.raises(TooManyOpenOrders, match="4 or more open orders in market"):
         apply(state, more, FEW)
     with pytest.raises(TooManyOpenOrders):
-        plan_order(state, more, FEW)
+        check_order(state, more, FEW)
     assert digest(state) == before
     elsewhere = a_placing(a_buy("alice", market="other"), market=OTHER)
     assert apply(state, elsewhere, FEW).is_change

@@ -4,6 +4,9 @@ Many orders may expire in one second. They are closed in parts, so some of them 
 arrives: those that it could meet must be closed before.
 """
 
+from itertools import islice
+from typing import Final, NamedTuple
+
 from foretell.domain.exchange.book import is_bid
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.ledger import LiveOrder
@@ -11,15 +14,27 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.state import State
 from foretell.domain.values.amounts import exact_cost_units, whole_lots_units
 
+WALKED_MAX: Final = 1_000
+"""How many resting orders one look may walk: an order that arrives pays nothing for it."""
 
-def due_orders_met(state: State, command: PlaceOrder, orders_max: int) -> list[LiveOrder]:
+
+class OrdersInTheWay(NamedTuple):
+    """Orders that are due and that an order could meet; `is_all` of them, or those that one look found."""
+
+    due: list[LiveOrder]
+    is_all: bool
+
+
+def due_orders_met(
+    state: State, command: PlaceOrder, orders_max: int, walked_max: int = WALKED_MAX
+) -> OrdersInTheWay:
     """Return at most so many orders that are due and that the order could meet, in the order of the book.
 
-    There may be some more than it meets, but never fewer.
+    There may be some more than it meets, but never fewer if they are all.
     """
     market = state.market_by_id.get(command.condition_id)
-    if market is None or command.order_id in state.placed:
-        return []
+    if market is None or not market.is_open or command.order_id in state.placed:
+        return OrdersInTheWay([], is_all=True)
     terms, now_s, is_buy = command.terms, command.at_ms // 1000, command.order.side is Side.BUY
     ticks_per_one = market.book.ticks_per_one
     price_ticks = terms.price_ticks * (ticks_per_one // terms.ticks_per_one)
@@ -28,14 +43,18 @@ def due_orders_met(state: State, command: PlaceOrder, orders_max: int) -> list[L
     left_units = terms.budget_units if terms.size_units is None else terms.size_units
     assert left_units is not None
     due: list[LiveOrder] = []
-    for order in met.walk(ticks_per_one - price_ticks if is_buy else price_ticks):
-        if left_units <= 0 or len(due) == orders_max:
-            break
+    limit_rank = ticks_per_one - price_ticks if is_buy else price_ticks
+    orders = met.walk(limit_rank)
+    for order in islice(orders, walked_max):
+        if left_units <= 0:
+            return OrdersInTheWay(due, is_all=True)
         if order.is_due(now_s):
+            if len(due) == orders_max:
+                return OrdersInTheWay(due, is_all=False)
             due.append(order)
         elif order.maker != command.order.maker:
             rank = order.level.rank
             price = ticks_per_one - rank if is_buy else rank
             units = whole_lots_units(order.remaining_units, price, ticks_per_one)
             left_units -= exact_cost_units(units, price, ticks_per_one) if has_budget else units
-    return due
+    return OrdersInTheWay(due, is_all=left_units <= 0 or next(orders, None) is None)

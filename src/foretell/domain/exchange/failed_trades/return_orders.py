@@ -79,10 +79,11 @@ def _enlarge(state: State, market: Market, order: LiveOrder, units: int) -> bool
     account, before_units = order.account, order.reserved_units()
     order.remaining_units += units
     more_units = order.reserved_units() - before_units
-    if order.remaining_units > order.size_units or not _covers(state, market, order, more_units):
-        order.remaining_units -= units
+    order.remaining_units -= units
+    is_more = order.remaining_units + units > order.size_units
+    if is_more or not _covers(state, market, order, more_units):
         return False
-    order.level.size_units += units
+    order.level.side.enlarge(order, units)
     account.reserved_units += more_units
     return True
 

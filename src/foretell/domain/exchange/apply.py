@@ -4,6 +4,7 @@ It either refuses and changes nothing, or changes the state and returns the effe
 and reads no clock, so the same commands in the same order give the same state.
 """
 
+from itertools import islice
 from typing import Final, assert_never
 
 import msgspec
@@ -323,19 +324,19 @@ def _change_tick(state: State, command: ChangeTick) -> list[Effect]:
 
 def _resolve(state: State, command: ResolveMarket) -> list[Effect]:
     market = state.market_by_id.get(command.condition_id)
-    if market is None or not market.is_open:
+    if market is None:
         return []
-    state.end(market, command.at_ms)
-    effects: list[Effect] = [
-        state.close(order, CloseReason.MARKET_RESOLVED, command.at_ms)
-        for order in list(market.book.orders())
-    ]
-    effects += [
-        close_delayed(state, order, CloseReason.MARKET_RESOLVED, command.at_ms)
-        for order in list(state.delays.orders.values())
-        if order.command.condition_id == command.condition_id
-    ]
-    assert market.book.best_bid() is None, "a resolved market has no orders"
-    assert market.book.best_ask() is None, "a resolved market has no orders"
-    resolved = MarketResolved(command.condition_id, command.at_ms)
-    return [*effects, *state.book_changes(command.at_ms), resolved]
+    at_ms, reason, resting_max = command.at_ms, CloseReason.MARKET_RESOLVED, command.orders_max
+    resting = list(islice(market.book.orders(), resting_max))
+    delayed_max = None if resting_max is None else resting_max - len(resting)
+    delayed = list(islice(state.delays.in_market(command.condition_id), delayed_max))
+    effects: list[Effect] = [state.close(order, reason, at_ms) for order in resting]
+    effects += [close_delayed(state, order, reason, at_ms) for order in delayed]
+    effects += state.book_changes(at_ms)
+    if market.is_open:
+        state.end(market, at_ms)
+        effects.append(MarketResolved(command.condition_id, at_ms))
+    assert resting_max is not None or not state.has_orders(market), (
+        "a resolved market has no orders"
+    )
+    return effects

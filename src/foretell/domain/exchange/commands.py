@@ -42,10 +42,14 @@ class ChangeTick(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="ti
 
 
 class ResolveMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="resolve"):
-    """End trading, because the chain has the payout: every order leaves the book."""
+    """End trading, because the chain has the payout: every order leaves the book, or at most so many at once.
+
+    Repeated, it closes the next orders of the market; none is taken from the first time on.
+    """
 
     at_ms: int
     condition_id: Bytes32
+    orders_max: int | None = None
 
 
 class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="place"):

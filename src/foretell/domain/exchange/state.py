@@ -292,6 +292,13 @@ class State:
         market.changed_at_ms = at_ms
         market.forgotten_order_ids.clear()
 
+    def has_orders(self, market: Market) -> bool:
+        """Return whether orders of a market rest or are delayed."""
+        book, condition_id = market.book, market.opened.condition_id
+        return bool(book.bids.best_rank or book.asks.best_rank) or any(
+            self.delays.in_market(condition_id)
+        )
+
     def _forget(self, placement: Placement | LiveOrder) -> None:
         market, leaves_at_s = self.market_by_id[placement.condition_id], placement.leaves_at_s
         is_over = leaves_at_s is not None and leaves_at_s * 1000 <= self.latest_ms

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from foretell.domain.errors.exchange import InvalidExpiration, NotEnoughFunds
+from foretell.domain.errors.exchange import InvalidExpiration, MarketClosed, NotEnoughFunds
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.commands import ReleaseOrder
 from foretell.domain.exchange.decision import Placed
@@ -15,6 +15,7 @@ from foretell.domain.values.hexadecimal import word_bytes
 _REASONS: Final = (
     (InvalidExpiration, CloseReason.EXPIRED),
     (NotEnoughFunds, CloseReason.UNDERFUNDED),
+    (MarketClosed, CloseReason.MARKET_RESOLVED),
 )
 
 

@@ -92,7 +92,7 @@ class KeyReader(NamedTuple):
 
     @property
     def client_id(self) -> str:
-        """The key's name among those of API keys: of a client of limits, and of a stream."""
+        """The key's name among those of API keys, of a stream."""
         return reader_id(self.key_hash)
 
 

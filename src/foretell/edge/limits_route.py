@@ -29,8 +29,8 @@ async def show_limits(request: AnyRequest) -> JsonResponse:
     return json_response(limits_of(request))
 
 
-def limits_of(request: AnyRequest, key_id: str | None = None) -> list[LimitUse]:
-    """Return the use of a verified key, or else of the caller's address."""
+def limits_of(request: AnyRequest, account: str | None = None) -> list[LimitUse]:
+    """Return the use of the account of a verified key, or else of the caller's address."""
     turn = turn_of(request)
     if turn is None:
         return []
@@ -43,5 +43,5 @@ def limits_of(request: AnyRequest, key_id: str | None = None) -> list[LimitUse]:
             remaining=use.remaining,
             reset_seconds=-(-use.reset_ms // 1000),
         )
-        for use in turn.limiter.use(key_id or turn.address)
+        for use in turn.limiter.use(account or turn.address)
     ]

@@ -1,6 +1,6 @@
 """The limiter of an API: the windows of each client, and the routes that count in them.
 
-A client is a verified API key, else an address. The client that was idle for longest makes way when
+A client is the account of a verified API key, else an address: keys cost nothing. The client that was idle for longest makes way when
 there are too many. If several processes share the limits, each window has a quota
 (`shared_limits`).
 """
@@ -167,7 +167,7 @@ class RateLimiter:
         return any(self.limits.windows_by_row.get(row.key) for row in route.waits_in)
 
     def is_signed(self, method: str, template: str) -> bool:
-        """Return whether the requests to a route count for the key that signed them."""
+        """Return whether the requests to a route count for the account whose key signed them."""
         return f"{self.api} {'GET' if method == 'HEAD' else method} {template}" in SIGNED
 
     def windows(self, name: str, route: LimitedRoute) -> tuple[ClientWindows, RouteWindows]:

@@ -130,7 +130,7 @@ SIGNED: Final = frozenset(
         "relayer GET /v1/account/transactions/{transaction_id:str}",
     }
 )
-"""Routes that verify an API key and count for the key, or for the address when it is not verified.
+"""Routes that verify an API key and count for its account, or for the address when it is not verified.
 
 All other routes count for the address before they are carried out.
 """

@@ -29,8 +29,8 @@ BUFFERED_BYTES_MAX: Final = 64 * 1024
 class ConnectionPlace(Protocol):
     """The place of a connection, which learns that the connection has shown a key, and paces its requests."""
 
-    def show_key(self, key_id: str) -> None:
-        """Note that a request on the connection was verified with this key."""
+    def show_key(self, account: str) -> None:
+        """Note that a request on the connection was verified with a key of this account."""
         ...
 
     async def have_turn(self, client: str) -> None:
@@ -88,7 +88,7 @@ class Turn:
         self._place = place
 
     def take(self, client: str, requests: int = 1) -> bool:
-        """Count the request for its address or a verified key; return whether it is admitted at once.
+        """Count the request for its address or the account of a verified key; return whether it is admitted at once.
 
         If not, await `admitted` before it is carried out. A request over the bounds is refused.
         """

@@ -159,7 +159,7 @@ async def take_turn(turn: Turn, client: str, requests: int = 1) -> bool:
 
 
 async def count_for_address(request: AnyRequest) -> None:
-    """Count a request for its address, unless it will count for the key that signed it."""
+    """Count a request for its address, unless it will count for the account whose key signed it."""
     turn = turn_of(request)
     if turn is None:
         return
@@ -168,13 +168,18 @@ async def count_for_address(request: AnyRequest) -> None:
         await take_turn(turn, turn.address)
 
 
-async def count_for_key(request: AnyRequest, key_id: str, body: bytes) -> bool:
-    """Count a request for a verified key, and wait for its turn; return whether it waited."""
+def readers_of(account: str) -> str:
+    """Return the client that all read-only keys of an account are: who holds one uses up nothing of the account's."""
+    return f"readers of {account}"
+
+
+async def count_for_account(request: AnyRequest, account: str, body: bytes) -> bool:
+    """Count a request for the account of a verified key, and wait for its turn; return whether it waited."""
     turn = turn_of(request)
     if turn is None:
         return False
     requests = orders_in(body) if turn.route.is_batch else 1
-    has_waited = await take_turn(turn, key_id, requests)
+    has_waited = await take_turn(turn, account, requests)
     if has_waited and await _is_gone(request):
         raise ClientGone
     return has_waited

@@ -11,7 +11,7 @@ from foretell.edge.builder_requests import (
     is_of_builder_alone,
 )
 from foretell.edge.codec import AnyRequest, read_body, sent_method, sent_path
-from foretell.edge.throttled_application import count_for_key
+from foretell.edge.throttled_application import count_for_account
 from foretell.relayer.body import BODY_BYTES_MAX
 from foretell.relayer.context import RelayerContext
 
@@ -42,7 +42,7 @@ async def owner_of(context: RelayerContext, request: AnyRequest) -> SignedSubmis
     body = await _body(request)
     path = sent_path(request)
     caller = await key_ring.authenticate_l2(request.headers, sent_method(request), path, body)
-    if await count_for_key(request, caller.key_id, body):
+    if await count_for_account(request, caller.address, body):
         await key_ring.check_active(caller.key_id)
     return SignedSubmission(RelayCaller(caller.address, is_builder=False), body)
 
@@ -56,7 +56,7 @@ async def caller_of(context: RelayerContext, request: AnyRequest) -> SignedSubmi
     body = await _body(request)
     method, path = sent_method(request), sent_path(request)
     caller = await authenticate_builder(key_ring, request.headers, method, path, body)
-    if await count_for_key(request, caller.key_id, body):
+    if await count_for_account(request, caller.address, body):
         await check_builder_active(key_ring, caller.key_id)
     return SignedSubmission(RelayCaller(caller.address, is_builder=True), body)
 

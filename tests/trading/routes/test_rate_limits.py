@@ -172,7 +172,7 @@ async def test_a_path_with_dots_is_no_route(published: Limited, path: str) -> No
         pytest.param("DELETE /cancel-market-orders", b"{}", 2400, 1, marks=pytest.mark.spec(139)),
     ],
 )
-async def test_a_signed_route_counts_for_its_key_in_its_row(
+async def test_a_signed_route_counts_for_its_account_in_its_row(
     published: Limited, alice: Trader, route: str, body: bytes, limit: int, count: int
 ) -> None:
     method, path = route.split(" ")
@@ -207,7 +207,7 @@ async def test_a_signature_that_does_not_verify_counts_for_the_address(
     answer = await published.http.post(path, content=b'{"a":1}', headers=headers)
     assert answer.status_code == 401
     assert answer.headers[REMAINING] == "2399"
-    assert published.limiter.use(alice.key_id)[-1].remaining == 5_000
+    assert published.limiter.use(alice.address)[-1].remaining == 5_000
     assert published.limiter.use("127.0.0.1")[-1].remaining == 4_999
 
 

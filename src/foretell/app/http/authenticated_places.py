@@ -1,7 +1,8 @@
 """The places of authenticated connections, and the one that makes way when no other place is left.
 
-Keys cost nothing, so a few clients with keys of their own can take every place. The key that has most then loses
-its oldest idle connection to a key that has fewer; if no key has many, the address that has most.
+A connection counts for the account of the key that it has shown. Accounts cost nothing, so a few clients with keys of
+their own can take every place. The account that has most then loses its oldest idle connection to one that has fewer;
+if none has many, the address that has most.
 """
 
 from collections import OrderedDict

@@ -221,10 +221,10 @@ async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get("/limits", opt=describe(LIMITS, tag=refused.STATUS, security=L2_IF_SIGNED))
 async def show_limits(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return how much of each rate limit the key that signed the request has used, or else the address."""
+    """Return how much of each rate limit the account that signed the request has used, or else the address."""
     is_signed = any(name.endswith("_api_key") for name in request.headers)
     caller = (await authenticate(request, context)).caller if is_signed else None
-    return json_response(limits_of(request, caller.key_id if caller else None))
+    return json_response(limits_of(request, caller.address if caller else None))
 
 
 def _socket(socket: AnySocket) -> Socket:

@@ -17,7 +17,7 @@ from foretell.edge.codec import (
 )
 from foretell.edge.idempotency import answer_keyed, response_of
 from foretell.edge.signed_requests import Act, signed_identity
-from foretell.edge.throttled_application import count_for_key
+from foretell.edge.throttled_application import count_for_account, readers_of
 from foretell.store.public_reads.places import ReadKind
 from foretell.store.signed_requests import RequestIdentity, StoredAnswer
 from foretell.store.write_places import writing_for
@@ -91,7 +91,7 @@ async def _wait_for_turn(
     request: AnyRequest, context: TradingContext, signed: SignedRequest
 ) -> bool:
     """Wait for the turn of an owner's request, and return whether it waited; its key may be revoked since."""
-    has_waited = await count_for_key(request, signed.caller.key_id, signed.body)
+    has_waited = await count_for_account(request, signed.caller.address, signed.body)
     if has_waited:
         await context.key_ring.check_active(signed.caller.key_id)
     return has_waited
@@ -104,7 +104,7 @@ async def authenticate_builder(request: AnyRequest, context: TradingContext) -> 
     body = await read_body(request, is_known=True)
     sent = sent_method(request), sent_path(request), body
     caller = await builder_requests.authenticate_builder(key_ring, request.headers, *sent)
-    if await count_for_key(request, caller.key_id, body):
+    if await count_for_account(request, caller.address, body):
         await builder_requests.check_builder_active(key_ring, caller.key_id)
     return SignedRequest(caller, body)
 
@@ -120,7 +120,7 @@ async def authenticate_reading_key(request: AnyRequest, context: TradingContext)
     if reader is None:
         caller, _ = await authenticate(request, context)
         return ReadingKey(caller.address, caller.key_id)
-    await count_for_key(request, reader.client_id, b"")
+    await count_for_account(request, readers_of(reader.address), b"")
     return ReadingKey(reader.address, reader.client_id)
 
 

@@ -77,7 +77,7 @@ def _begin_order(
         caller = context.key_ring.authenticate_l2_cached(headers, method, path, body)
         if caller is None:
             return _begin_later(_authenticated(context, request), begin, reply)
-        if turn is not None and not turn.take(caller.key_id):
+        if turn is not None and not turn.take(caller.address):
             return _begin_later(_in_turn(context, turn, caller), begin, reply)
         begin(caller)
     except ForetellError as refusal:
@@ -138,7 +138,7 @@ async def _begin_attributed(
         nonlocal builder
         caller = await key_ring.authenticate_l2(headers, method, path, body)
         builder = await attributing_builder(key_ring, headers, method, path, body)
-        if turn is not None and not turn.take(caller.key_id):
+        if turn is not None and not turn.take(caller.address):
             await _in_turn(context, turn, caller)
             await check_still_attributing(key_ring, builder)
         return caller
@@ -150,7 +150,7 @@ async def _authenticated(context: TradingContext, request: FastRequest) -> L2Cal
     """Return the caller of a request when it is the request's turn, or refuse."""
     method, path, _, headers, body, turn = request
     caller = await context.key_ring.authenticate_l2(headers, method, path, body)
-    if turn is None or turn.take(caller.key_id):
+    if turn is None or turn.take(caller.address):
         return caller
     return await _in_turn(context, turn, caller)
 

@@ -55,7 +55,8 @@ async def get_events(request: AnyRequest, context: Context) -> JsonResponse:
     stream = context.streams.open.find_any(stream_id)
     if stream.channel == "user":
         reading = await authenticate_reading_key(request, context)
-        if context.streams.user.key_of(stream) != reading.key_id:
+        login = context.streams.user.login_of(stream)
+        if login is None or login.key_id != reading.key_id:
             raise UnknownStream
     missed = stream.missed_after(after)
     _count_missed(request, context, sum(map(len, missed)))

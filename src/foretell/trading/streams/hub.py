@@ -31,7 +31,7 @@ from foretell.trading.streams.connection import (
 from foretell.trading.streams.flush_queue import FlushQueue, SendBudget, in_turns
 from foretell.trading.streams.live_channel import CHANNEL as LIVE_CHANNEL
 from foretell.trading.streams.live_channel import LiveChannel
-from foretell.trading.streams.login import authenticate_stream, is_key_active
+from foretell.trading.streams.login import authenticate_stream, client_of, is_key_active
 from foretell.trading.streams.market_channel import CHANNEL as MARKET_CHANNEL
 from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.message_turns import MessageTurns
@@ -114,20 +114,21 @@ class Streams:
             self.open.part(connection, socket.client, self.market.leave)
 
     async def serve_user(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
-        """Serve a connection of the user channel; its place learns the key that it logs in with."""
+        """Serve a connection of the user channel; its place learns the account that it logs in to."""
         connection = self._connection(USER_CHANNEL, socket)
 
         async def handle(connection: Connection, text: str) -> None:
             await self.user.handle(connection, text)
-            key_id = self.user.key_of(connection)
-            if place is not None and key_id is not None:
-                place.show_key(key_id)
+            login = self.user.login_of(connection)
+            if place is not None and login is not None:
+                place.show_key(client_of(login))
 
         try:
             await self._serve(socket, connection, handle)
         finally:
-            key_id = self.user.key_of(connection)
-            self.open.part(connection, key_id or "", self.user.leave)
+            login = self.user.login_of(connection)
+            client = "" if login is None else client_of(login)
+            self.open.part(connection, client, self.user.leave)
 
     async def serve_live(self, socket: Socket) -> None:
         """Serve a connection of the live-data channel, which ends with its stream."""
@@ -163,7 +164,12 @@ class Streams:
 
     def revoke(self, key_id: str) -> None:
         """Close every connection that was opened with a key, and end its streams."""
-        self.open.drop_of(lambda kept: self.user.key_of(kept) == key_id)
+
+        def is_of_key(kept: Connection) -> bool:
+            login = self.user.login_of(kept)
+            return login is not None and login.key_id == key_id
+
+        self.open.drop_of(is_of_key)
         self.user.revoke(key_id)
 
     async def beat(self, beat_every_s: float = HEARTBEAT_S) -> None:

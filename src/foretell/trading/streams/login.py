@@ -5,6 +5,7 @@ from foretell.domain.errors.http import UnknownKey
 from foretell.domain.values.hexadecimal import parse_address
 from foretell.edge.auth import READER_PREFIX, KeyRing, L2Caller
 from foretell.edge.header_rules import OWN_PREFIX
+from foretell.edge.throttled_application import readers_of
 from foretell.store.database import Transaction
 from foretell.store.trading.api_keys import load_key
 from foretell.store.trading.readonly_keys import load_readonly_key
@@ -21,6 +22,12 @@ async def authenticate_stream(key_ring: KeyRing, auth: StreamAuth) -> L2Caller:
         raise UnknownKey("a read-only key needs the address of its owner") from error
     reader = await key_ring.reader_of(address, auth.readonly_api_key)
     return L2Caller(reader.address, reader.client_id, OWN_PREFIX.lower())
+
+
+def client_of(login: L2Caller) -> str:
+    """Return the client that a stream counts for: the account, or all its read-only keys together."""
+    is_reader = login.key_id.startswith(READER_PREFIX)
+    return readers_of(login.address) if is_reader else login.address
 
 
 async def is_key_active(tx: Transaction, key_id: str) -> bool:

@@ -106,10 +106,10 @@ class UserChannel:
             if not self._connections_by_address[address]:
                 del self._connections_by_address[address]
 
-    def key_of(self, connection: Connection) -> str | None:
-        """Return the key that a connection was opened with, None before that."""
+    def login_of(self, connection: Connection) -> L2Caller | None:
+        """Return the holder of the key that a connection was opened with, None before that."""
         subscription = self._subscription_by_connection.get(connection)
-        return None if subscription is None else subscription.caller.key_id
+        return None if subscription is None else subscription.caller
 
     def key_ids(self) -> set[str]:
         """Return the keys that connections were opened with."""
@@ -155,7 +155,7 @@ class UserChannel:
             stream_id,
             after,
             is_first=not (own.covers_all or own.size),
-            is_owner=lambda found: self.key_of(found) == own.caller.key_id,
+            is_owner=lambda found: self.login_of(found) == own.caller,
         )
         if former is None:
             return None

@@ -73,7 +73,7 @@ SIGNED_IF_NEEDED: Final = frozenset(
 def handlers_of(app: Litestar) -> Mapping[str, Any]:
     """Return the handlers of an API by their method and path, but of its documents."""
     return {
-        f"{method} {route.path}": handler.fn
+        f"{method} {route.path_format}": handler.fn
         for route in app.routes
         if isinstance(route, HTTPRoute) and not route.path.startswith(("/schema", "/docs"))
         for handler in route.route_handlers

@@ -81,7 +81,7 @@ SIGNED: Final = frozenset(
         "trading GET /trades",
         "trading GET /data/trades",
         "trading GET /data/orders",
-        "trading GET /data/order/{order_id:str}",
+        "trading GET /data/order/{order_id}",
         "trading GET /data/pre-migration-orders",
         "trading GET /balance-allowance",
         "trading GET /balance-allowance/update",
@@ -127,7 +127,7 @@ SIGNED: Final = frozenset(
         "relayer POST /operations/set-approval",
         "relayer POST /wallet/safe",
         "relayer GET /v1/account/transactions/params",
-        "relayer GET /v1/account/transactions/{transaction_id:str}",
+        "relayer GET /v1/account/transactions/{transaction_id}",
     }
 )
 """Routes that verify an API key and count for its account, or for the address when it is not verified.

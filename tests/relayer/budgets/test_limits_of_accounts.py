@@ -23,7 +23,7 @@ async def http(rig: RelayerRig) -> AsyncIterator[httpx.AsyncClient]:
     limits = RateLimits(windows_with({"relayer": "9/10s"}))
     limiter = RateLimiter("relayer", limits, rig.clock.now_ms)
     app = ThrottledApplication(rig.app, ApiLimits(limiter, relayer_body))
-    transport = httpx.ASGITransport(app)  # type: ignore[arg-type]  # scopes typed closer
+    transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://relayer.test") as client:
         yield client
 

@@ -320,6 +320,7 @@ def build_relayer(resources: Resources) -> RelayerContext:
             relay_gas_per_builder_max=resources.settings.relay_gas_per_builder_max,
             relay_gas_by_builder=resources.settings.relay_gas_by_builder,
             relay_gas_per_day_max=resources.settings.relay_gas_per_day_max,
+            known_units=resources.settings.market_size_units_min,
         ),
     )
 

@@ -1,72 +1,93 @@
 """Budgets of 24 hours: of an owner, of an account that submits for other owners, and of all owners together.
 
 An API key costs nothing, so an owner's budget alone bounds nobody who submits for many. What an admitted builder
-submits for others counts toward its own gas alone, so that strangers cannot use up what it needs.
+submits for others counts toward its own gas alone, so that strangers cannot use up what it needs. Of the gas of all
+owners, the second half is for those whose wallets hold something, each of whom has a part.
 """
 
 import structlog
 
-from foretell.domain.errors.relayer import OwnerGasReached, OwnerLimitReached, RelayerGasReached
+from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.errors.relayer import (
+    OwnerGasReached,
+    OwnerLimitReached,
+    RelayerGasReached,
+    RelayerGasReserved,
+)
 from foretell.domain.relay.budgets import (
     DAY_MS,
     BuilderBudget,
+    OwnerUse,
     check_all_owners,
     check_builder,
+    check_reserve,
+    is_reserved,
 )
 from foretell.domain.relay.request import RelayRequest
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.context import RelayerContext, RelayerOptions
 from foretell.store.database import Transaction
+from foretell.store.index.balances import is_holder
 from foretell.store.outbox.relay_hours import load_all_hours, load_builder_hours
 from foretell.store.outbox.relays import load_relay_gas, load_relay_time
-from foretell.store.public_reads.places import ReadKind
 
 log = structlog.get_logger(__name__)
 
 
-async def check_owner_relays(context: RelayerContext, owner: Address) -> None:
-    """Refuse an owner who had as many transactions in the last 24 hours as one may have."""
-    most, now_ms = context.options.relays_per_owner_max, context.now_ms()
-    if not most:
-        return
-    async with context.database.public_reading(ReadKind.OWN) as tx:
-        at_ms = await load_relay_time(tx, owner, most)
-    left_ms = 0 if at_ms is None else at_ms + DAY_MS - now_ms
-    if left_ms > 0:
-        raise OwnerLimitReached(most, -(-left_ms // 1000))
-
-
-async def check_owner_gas(context: RelayerContext, request: RelayRequest) -> None:
-    """Refuse an owner whose transactions of the last 24 hours leave no gas for this one."""
-    most = context.options.relay_gas_per_owner_max
-    if not most:
-        return
-    async with context.database.public_reading(ReadKind.OWN) as tx:
-        used = await load_relay_gas(tx, request.owner, context.now_ms() - DAY_MS)
-    if used + request.gas > most:
-        raise OwnerGasReached(most, used, request.gas)
-
-
-async def check_shared_budgets(
-    tx: Transaction, options: RelayerOptions, request: RelayRequest
-) -> None:
-    """Refuse a new request for which its submitter's budget leaves no room, or that of all owners.
+async def check_budgets(tx: Transaction, context: RelayerContext, request: RelayRequest) -> None:
+    """Refuse a new request for which a budget leaves no room: its owner's, its submitter's or that of all owners.
 
     In a transaction that has locked the budgets and stores the request, no two requests get the same room.
     """
-    admitted, now_ms = options.relay_gas_by_builder, request.created_at_ms
+    await _check_owner(tx, context.options, request)
+    admitted, now_ms = context.options.relay_gas_by_builder, request.created_at_ms
     is_for_other = request.submitter != request.owner
     if is_for_other:
         hours = await load_builder_hours(tx, request.submitter, now_ms)
-        check_builder(_budget(options, request.submitter), hours, request.gas, now_ms)
+        check_builder(_budget(context.options, request.submitter), hours, request.gas, now_ms)
     if is_for_other and request.submitter in admitted:
         return
-    hours = await load_all_hours(tx, admitted.keys(), now_ms)
     try:
-        check_all_owners(options.relay_gas_per_day_max, hours, request.gas, now_ms)
-    except RelayerGasReached as refusal:
+        await _check_all_owners(tx, context, request)
+    except (RelayerGasReached, RelayerGasReserved) as refusal:
         log.warning("the relayer's gas of 24 hours is used up", cause=refusal.message)
         raise
+
+
+async def _check_owner(tx: Transaction, options: RelayerOptions, request: RelayRequest) -> None:
+    """Refuse an owner whose transactions of the last 24 hours leave no room for this one."""
+    owner, now_ms, relays_max = request.owner, request.created_at_ms, options.relays_per_owner_max
+    if relays_max:
+        at_ms = await load_relay_time(tx, owner, relays_max)
+        left_ms = 0 if at_ms is None else at_ms + DAY_MS - now_ms
+        if left_ms > 0:
+            raise OwnerLimitReached(relays_max, -(-left_ms // 1000))
+    gas_max = options.relay_gas_per_owner_max
+    if gas_max:
+        used = await load_relay_gas(tx, owner, now_ms - DAY_MS)
+        if used + request.gas > gas_max:
+            raise OwnerGasReached(gas_max, used, request.gas)
+
+
+async def _check_all_owners(
+    tx: Transaction, context: RelayerContext, request: RelayRequest
+) -> None:
+    gas_max, now_ms = context.options.relay_gas_per_day_max, request.created_at_ms
+    hours = await load_all_hours(tx, context.options.relay_gas_by_builder.keys(), now_ms)
+    check_all_owners(gas_max, hours, request.gas, now_ms)
+    if is_reserved(gas_max, hours):
+        used = await load_relay_gas(tx, request.owner, now_ms - DAY_MS)
+        wallets, units = wallets_of(context.deployment, request.owner), context.options.known_units
+        owner = OwnerUse(used, await is_holder(tx, wallets, units))
+        check_reserve(gas_max, hours, owner, request.gas, now_ms)
+
+
+def wallets_of(deployment: Deployment, owner: Address) -> list[Address]:
+    """Return an owner and the wallets that it controls, whether they are deployed or not."""
+    wallets = [owner, deployment.safe_of(owner), *deployment.deposit_wallets_of(owner)]
+    if deployment.proxy_wallet_factory is not None:
+        wallets.append(deployment.proxy_wallet_of(owner))
+    return wallets
 
 
 def _budget(options: RelayerOptions, builder: Address) -> BuilderBudget:

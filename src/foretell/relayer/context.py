@@ -10,6 +10,7 @@ from foretell.chain.reader import Reader
 from foretell.chain.sender import Sender
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.relay.allowed_calls import CallRules, EventTargets, ServedCall
+from foretell.domain.values.amounts import UNITS_PER_TOKEN
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import KeyRing
 from foretell.edge.signed_requests import SignedRequests
@@ -41,6 +42,8 @@ class RelayerOptions:
     """Gas of the accounts that the operator admits, in the place of both limits; 0: any amount."""
     relay_gas_per_day_max: int = 0
     """Gas that all may use in 24 hours, without those accounts; 0: any amount."""
+    known_units: int = 5 * UNITS_PER_TOKEN
+    """What an owner's wallet holds of collateral or of a token, for whom the second half of that gas is."""
 
 
 class WalletLocks:

@@ -23,7 +23,7 @@ from foretell.domain.evm.transaction import SentTx
 from foretell.domain.relay.request import OPEN, RelayRequest, RelayTrigger
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.body import Submission
-from foretell.relayer.budgets import check_owner_gas, check_owner_relays, check_shared_budgets
+from foretell.relayer.budgets import check_budgets
 from foretell.relayer.checks import CheckedSubmission, fetch_own_wallet
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.nonces import load_next_nonce
@@ -63,15 +63,13 @@ async def accept(
         if same is not None:
             await _check_reached(context, same)
         await _check_place(context, submission, used)
-        await check_owner_relays(context, submission.owner)
         request = checked.request(context.new_uuid(), submitter, context.now_ms())
-        await check_owner_gas(context, request)
         async with context.database.public_reading(ReadKind.OWN) as tx:
-            await check_shared_budgets(tx, context.options, request)
+            await check_budgets(tx, context, request)
         await check_chain(context, checked)
         async with context.database.writing() as tx:
             await lock_budgets(tx)
-            await check_shared_budgets(tx, context.options, request)
+            await check_budgets(tx, context, request)
             is_new = await record_relay(tx, request)
         if not is_new:
             return await _load_concurrent(context, checked)

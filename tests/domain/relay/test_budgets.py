@@ -10,17 +10,22 @@ from foretell.domain.errors.relayer import (
     BuilderGasReached,
     BuilderLimitReached,
     RelayerGasReached,
+    RelayerGasReserved,
 )
 from foretell.domain.relay.budgets import (
     DAY_MS,
     HOUR_MS,
     HOURS_COUNTED,
+    OWNERS_SERVED,
     BuilderBudget,
     HourlyUse,
+    OwnerUse,
     check_all_owners,
     check_builder,
+    check_reserve,
     first_hour,
     hour_of,
+    is_reserved,
 )
 
 NOW_MS: Final = 1_000 * HOUR_MS + 1
@@ -102,3 +107,53 @@ def test_after_its_wait_a_transaction_fits_and_a_second_earlier_it_does_not(
     wait = wait_s(NOW_MS)
     assert wait_s(NOW_MS + wait * 1000) == (DAY_MS // 1000 if needed > most else 0)
     assert not wait or wait_s(NOW_MS + (wait - 1) * 1000) > 0
+
+
+EMPTY, KNOWN = OwnerUse(0, is_known=False), OwnerUse(0, is_known=True)
+GAS_MAX: Final = 200 * OWNERS_SERVED
+
+
+def used(gas: int) -> list[HourlyUse]:
+    return [OLD._replace(gas=gas - 1), NEW._replace(gas=1)]
+
+
+def test_the_first_half_of_the_gas_is_for_everybody() -> None:
+    check_reserve(GAS_MAX, used(GAS_MAX // 2), EMPTY, GAS_MAX, NOW_MS)
+    check_reserve(0, used(GAS_MAX), EMPTY, GAS_MAX, NOW_MS)
+    assert not is_reserved(GAS_MAX, used(GAS_MAX // 2))
+    assert is_reserved(GAS_MAX, used(GAS_MAX // 2 + 1))
+    assert not is_reserved(0, used(GAS_MAX))
+
+
+def test_the_second_half_is_for_known_owners_alone() -> None:
+    with pytest.raises(RelayerGasReserved, match="this owner's do not") as refused:
+        check_reserve(GAS_MAX, used(GAS_MAX // 2 + 1), EMPTY, 1, NOW_MS)
+    assert refused.value.details == {
+        "most": 0,
+        "used": 0,
+        "needed": 1,
+        "retry_after_s": 5 * 3_600,
+    }
+
+
+def test_a_known_owner_has_a_part_of_what_is_left() -> None:
+    left = 50 * OWNERS_SERVED
+    hours, owner = used(GAS_MAX - left), KNOWN._replace(gas=20)
+    check_reserve(GAS_MAX, hours, owner, 30, NOW_MS)
+    with pytest.raises(RelayerGasReserved, match="this owner may have 50 of it in 24 hours"):
+        check_reserve(GAS_MAX, hours, owner, 31, NOW_MS)
+
+
+@given(st.integers(1, 40), st.integers(1, 10**6))
+def test_owners_who_take_all_that_they_may_leave_as_much_to_the_next(
+    owners: int, gas_max: int
+) -> None:
+    """Each takes units of gas until it is refused; the next one still has a part."""
+    used_gas = gas_max // 2 + 1
+    for _ in range(owners):
+        share = (gas_max - used_gas) // OWNERS_SERVED
+        owner = KNOWN._replace(gas=share)
+        with pytest.raises(RelayerGasReserved):
+            check_reserve(gas_max, [NEW._replace(gas=used_gas)], owner, 1, NOW_MS)
+        used_gas += share
+    assert gas_max - used_gas >= (gas_max - gas_max // 2 - 1) * 0.98**owners

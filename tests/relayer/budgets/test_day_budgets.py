@@ -103,7 +103,7 @@ async def test_attack_l7_keys_of_one_account_have_one_budget(
     [
         {"relays_per_builder_max": 3},
         {"relay_gas_per_builder_max": 3 * CREATE_GAS},
-        {"relay_gas_per_day_max": 3 * CREATE_GAS},
+        {"relay_gas_per_day_max": 4 * CREATE_GAS},
     ],
     ids=lambda limits: next(iter(limits)),
 )

@@ -159,6 +159,28 @@ class RelayerGasReached(Unavailable):
         )
 
 
+class RelayerGasReserved(Unavailable):
+    """More than half of the relayer's gas of a day is used, and the rest is for others; nothing was done."""
+
+    def __init__(
+        self, most: int, used: int, needed: int, retry_after_s: int, *, is_known: bool
+    ) -> None:
+        whose = (
+            f"this owner may have {most} of it in 24 hours"
+            if is_known
+            else "it is for owners whose wallets hold collateral or tokens, at least the smallest order's size,"
+            " and this owner's do not"
+        )
+        super().__init__(
+            f"less than half of the relayer's gas of 24 hours is left, and {whose}; this owner has used {used},"
+            f" and this transaction may use {needed}; try again in {retry_after_s} s",
+            most=most,
+            used=used,
+            needed=needed,
+            retry_after_s=retry_after_s,
+        )
+
+
 class TransactionNotFound(NotFound):
     """The caller signed and submitted no transaction with this id."""
 

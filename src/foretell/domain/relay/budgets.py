@@ -2,6 +2,9 @@
 
 Use is added up by the hour, so that a check reads 25 sums, however many transactions they have. An hour counts
 until all of it is 24 hours ago: a transaction counts for at least 24 hours, and for less than 25.
+
+Accounts cost nothing, so many of them could use up the gas of all owners. The second half of it is kept for owners
+whose wallets hold something, and each has a small part of what is left: the more it has used, the sooner it waits.
 """
 
 from collections.abc import Sequence
@@ -11,12 +14,15 @@ from foretell.domain.errors.relayer import (
     BuilderGasReached,
     BuilderLimitReached,
     RelayerGasReached,
+    RelayerGasReserved,
 )
 
 HOUR_MS: Final = 60 * 60 * 1000
 DAY_MS: Final = 24 * HOUR_MS
 HOURS_COUNTED: Final = 25
 """The present hour and the 24 before it."""
+OWNERS_SERVED: Final = 64
+"""What is left of the second half is enough for so many owners as large as the one that asks."""
 
 
 class HourlyUse(NamedTuple):
@@ -25,6 +31,13 @@ class HourlyUse(NamedTuple):
     hour: int
     relays: int
     gas: int
+
+
+class OwnerUse(NamedTuple):
+    """The gas of an owner's own transactions in 24 hours, and whether its wallets hold something."""
+
+    gas: int
+    is_known: bool
 
 
 class BuilderBudget(NamedTuple):
@@ -61,6 +74,24 @@ def check_all_owners(gas_max: int, hours: Sequence[HourlyUse], gas: int, now_ms:
     wait_s = _gas_wait_s(hours, gas_max - gas, now_ms)
     if gas_max and wait_s:
         raise RelayerGasReached(gas_max, sum(each.gas for each in hours), gas, wait_s)
+
+
+def is_reserved(gas_max: int, hours: Sequence[HourlyUse]) -> bool:
+    """Return whether more than half of the gas of all owners is used: the rest is for known owners."""
+    return bool(gas_max) and 2 * sum(each.gas for each in hours) > gas_max
+
+
+def check_reserve(
+    gas_max: int, hours: Sequence[HourlyUse], owner: OwnerUse, gas: int, now_ms: int
+) -> None:
+    """Refuse a transaction of this much gas for which an owner's part of the reserved gas leaves no room."""
+    if not is_reserved(gas_max, hours):
+        return
+    left = gas_max - sum(each.gas for each in hours)
+    most = left // OWNERS_SERVED if owner.is_known else 0
+    if owner.gas + gas > most:
+        wait_s = _gas_wait_s(hours, gas_max // 2, now_ms)
+        raise RelayerGasReserved(most, owner.gas, gas, wait_s, is_known=owner.is_known)
 
 
 def _gas_wait_s(hours: Sequence[HourlyUse], gas_max: int, now_ms: int) -> int:

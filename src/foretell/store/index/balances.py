@@ -71,6 +71,13 @@ async def record_locked(tx: Transaction, changes: Sequence[LockedCollateral]) ->
     await record_states(tx, LOCKED_COLLATERAL, changes)
 
 
+async def is_holder(tx: Transaction, wallets: Collection[Address], units: int) -> bool:
+    """Return whether one of these wallets holds as many units of an asset."""
+    columns = balances.c
+    holds = columns.wallet.in_(sorted(wallets)) & (columns.units >= max(units, 1))
+    return await tx.first(sa.select(columns.wallet).where(holds).limit(1)) is not None
+
+
 async def load_balances(
     tx: Transaction, keys: Iterable[tuple[Address, AssetId]]
 ) -> Sequence[Balance]:

@@ -3,7 +3,8 @@
 The adapter mints and burns those positions for others, so each move waits for the adapter's own log,
 which comes last. A conversion sends No tokens to an address that never redeems them: the collateral
 of their sets is released. It is locked again for the question that resolves to Yes, because all of
-its Yes tokens are paid.
+its Yes tokens are paid; a conversion after that releases nothing of this question. What wallets send
+to that address themselves releases nothing either.
 """
 
 from typing import Final
@@ -66,16 +67,14 @@ class NegRiskReader:
         self._movements.add_unattributed((log.receiver, token), units, _ADAPTER, is_in=True)
         if log.receiver == NO_TOKEN_BURN:
             condition = self._state.outcome_by_token[token].condition_id
-            self._state.lock(condition, -units)
+            self._state.release(condition, units)
             if log.sender == self._contracts.neg_risk_adapter:
                 self._split_for_conversion.append(condition)
 
-    def lock_converted(self, log: ConditionResolved, payout: Payout) -> None:
+    def lock_released(self, log: ConditionResolved, payout: Payout) -> None:
         """Lock again what conversions released, for a question that resolves to Yes."""
-        pair = self._state.pair_by_condition[log.condition_id]
         if log.oracle == self._contracts.neg_risk_adapter and payout.yes:
-            burned = self._state.balances[NO_TOKEN_BURN, AssetId(str(pair.no))]
-            self._state.lock(log.condition_id, burned)
+            self._state.lock(log.condition_id, self._state.released[log.condition_id])
 
     def read(self, placed: PlacedLog) -> None:
         """Apply the next log of the adapter, or of the oracle that answers by proposals."""

@@ -43,12 +43,15 @@ from foretell.store.index.balances import (
     Allowance,
     Balance,
     LockedCollateral,
+    ReleasedCollateral,
     load_allowances,
     load_balances,
     load_locked,
+    load_released,
     record_allowances,
     record_balances,
     record_locked,
+    record_released,
 )
 from foretell.store.index.blocks import Block
 from foretell.store.index.cancellations import (
@@ -88,6 +91,7 @@ class Changes:
     allowances: list[Allowance] = field(default_factory=list)
     positions: list[PositionRow] = field(default_factory=list)
     locked: list[LockedCollateral] = field(default_factory=list)
+    released: list[ReleasedCollateral] = field(default_factory=list)
     totals: list[TradingTotals] = field(default_factory=list)
     volumes: list[VolumeChange] = field(default_factory=list)
 
@@ -100,6 +104,7 @@ class AffectedKeys:
     allowances: set[tuple[Address, Address, bool]] = field(default_factory=set)
     condition_ids: set[Bytes32] = field(default_factory=set)
     given_tokens: set[AssetId] = field(default_factory=set)
+    burned_tokens: set[AssetId] = field(default_factory=set)
     traders: set[tuple[Address, AssetId]] = field(default_factory=set)
     condition_by_token: dict[AssetId, Bytes32] = field(default_factory=dict)
     """The conditions that these logs prepare; they are in no table yet."""
@@ -133,6 +138,7 @@ async def project(
     await record_allowances(tx, changes.allowances)
     await record_positions(tx, changes.positions)
     await record_locked(tx, changes.locked)
+    await record_released(tx, changes.released)
     await record_trading_totals(tx, changes.totals)
     await record_traded_markets(tx, rows.traded_markets)
     await record_traded_volumes(tx, changes.volumes)
@@ -151,10 +157,12 @@ def touched(contracts: IndexedContracts, placed_logs: Iterable[PlacedLog]) -> Af
         if isinstance(placed.log, OrderFilledLog)
     }
     for placed in logs:
-        _touch(contracts, placed, found)
+        _touch(placed, found)
         if isinstance(placed.log, ConditionPrepared):
             _touch_prepared(contracts, placed.log, found)
         if isinstance(placed.log, TokensTransferred):
+            if placed.log.receiver == NO_TOKEN_BURN:
+                found.burned_tokens.update(map(AssetId, placed.log.token_ids))
             found.given_tokens.update(
                 token
                 for token in map(AssetId, placed.log.token_ids)
@@ -171,6 +179,11 @@ async def load_state(
     conditions = await load_conditions(tx, found.condition_ids)
     conditions += await load_conditions_of_tokens(tx, found.token_ids)
     condition_ids = found.condition_ids | {condition.condition_id for condition in conditions}
+    paid_ids = found.condition_ids | {
+        condition.condition_id
+        for condition in conditions
+        if condition.token_no in found.burned_tokens
+    }
     state = IndexState(
         balances=TrackedValues(
             0,
@@ -194,10 +207,12 @@ async def load_state(
         locked=TrackedValues(
             0, {row.condition_id: row.units for row in await load_locked(tx, condition_ids)}
         ),
+        released=TrackedValues(
+            0, {row.condition_id: row.units for row in await load_released(tx, paid_ids)}
+        ),
         totals=await _load_totals(tx, found.traders),
         payout_by_condition={
-            report.condition_id: report.payout
-            for report in await load_payouts(tx, found.condition_ids)
+            report.condition_id: report.payout for report in await load_payouts(tx, paid_ids)
         },
     )
     for condition in conditions:
@@ -292,6 +307,10 @@ def _close_block(state: IndexState, block: Block, changes: Changes) -> None:
         LockedCollateral(condition_id, units, number)
         for condition_id, units in state.locked.close_block()
     )
+    changes.released.extend(
+        ReleasedCollateral(condition_id, units, number)
+        for condition_id, units in state.released.close_block()
+    )
     close_trades(state, number, changes)
 
 
@@ -305,7 +324,7 @@ def close_trades(state: IndexState, number: int, changes: Changes) -> None:
     )
 
 
-def _touch(contracts: IndexedContracts, placed: PlacedLog, found: AffectedKeys) -> None:
+def _touch(placed: PlacedLog, found: AffectedKeys) -> None:
     match placed.log:
         case CollateralTransferred() as log:
             found.holdings.update({(log.sender, COLLATERAL), (log.receiver, COLLATERAL)})
@@ -331,7 +350,7 @@ def _touch(contracts: IndexedContracts, placed: PlacedLog, found: AffectedKeys) 
             found.traders.add((log.maker, AssetId(log.token_id)))
             found.allowances.add((log.maker, placed.contract, True))
         case ConditionResolved() as log:
-            _touch_payout(contracts, log, found)
+            found.condition_ids.add(log.condition_id)
         case _:
             """Logs that the indexer does not read."""
 
@@ -346,10 +365,3 @@ def _touch_prepared(
 def _touch_sets(placed: PlacedLog, log: SetsLog | EventSetsLog, found: AffectedKeys) -> None:
     found.condition_ids.add(log.condition_id)
     found.allowances.add((log.holder, placed.contract, True))
-
-
-def _touch_payout(contracts: IndexedContracts, log: ConditionResolved, found: AffectedKeys) -> None:
-    found.condition_ids.add(log.condition_id)
-    if log.oracle == contracts.neg_risk_adapter:
-        pair = token_pair(contracts.collateral_of(log.oracle), log.condition_id)
-        found.holdings.add((NO_TOKEN_BURN, AssetId(str(pair.no))))

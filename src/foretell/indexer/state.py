@@ -78,6 +78,7 @@ class IndexState:
         default_factory=lambda: TrackedValues(NO_POSITION)
     )
     locked: TrackedValues[Bytes32, int] = field(default_factory=lambda: TrackedValues(0))
+    released: TrackedValues[Bytes32, int] = field(default_factory=lambda: TrackedValues(0))
     totals: TrackedValues[Address, WalletTotals] = field(
         default_factory=lambda: TrackedValues(WalletTotals())
     )
@@ -120,6 +121,13 @@ class IndexState:
     def lock(self, condition_id: Bytes32, units: int) -> None:
         """Lock collateral for a condition; a negative amount releases it."""
         self.locked[condition_id] = _bounded(self.locked[condition_id] + units)
+
+    def release(self, condition_id: Bytes32, units: int) -> None:
+        """Release the collateral under converted No tokens, unless it is under Yes tokens that are paid."""
+        payout = self.payout_by_condition.get(condition_id)
+        if payout is None or not payout.yes:
+            self.lock(condition_id, -units)
+            self.released[condition_id] = _bounded(self.released[condition_id] + units)
 
     def add_trade(
         self, wallet: Address, condition_id: Bytes32, cost_units: int, timestamp_s: int

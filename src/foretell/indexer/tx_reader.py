@@ -147,7 +147,7 @@ class TxReader:
         else:
             payout = scaled_payout(log.payout_numerators)
             self._state.payout_by_condition[log.condition_id] = payout
-            self._neg_risk.lock_converted(log, payout)
+            self._neg_risk.lock_released(log, payout)
             self._rows.add_payout(place, log, payout)
 
     def _prepared(self, place: LogPlace, log: ConditionPrepared) -> None:

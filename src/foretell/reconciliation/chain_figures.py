@@ -112,6 +112,7 @@ class ChainFigures:
         self.spill = spill
         self.balances: VersionedRows[Holding, int] = VersionedRows(spill, "balances", 2, int, 0)
         self.locked: VersionedRows[str, int] = VersionedRows(spill, "locked", 1, int, 0)
+        self.released: VersionedRows[str, int] = VersionedRows(spill, "released", 1, int, 0)
         self.positions: SpilledRows[Holding, CountedPosition] = spill.mapping(
             "positions", 2, CountedPosition, NOTHING_HELD
         )
@@ -178,6 +179,13 @@ class ChainFigures:
         """Add to the open interest of a condition."""
         self.locked[condition] = max(0, min(self.locked[condition] + units, UNITS_MAX))
 
+    def convert(self, condition: str, units: int) -> None:
+        """Take converted No tokens off the open interest, as long as the condition has not ended with Yes."""
+        payout = self.payouts.get(condition)
+        if payout is None or payout.yes == 0:
+            self.lock(condition, -units)
+            self.released[condition] = min(self.released[condition] + units, UNITS_MAX)
+
     def add_condition(self, condition_id: str, condition: CountedCondition) -> None:
         """Add a condition, and its tokens."""
         self.conditions[condition_id] = condition
@@ -205,7 +213,7 @@ class ChainFigures:
 
     def close_block(self, number: int, at_s: int) -> None:
         """Keep each value and position that differs from the one before the block."""
-        for versioned in (self.balances, self.locked, self.totals, self.allowances):
+        for versioned in (self.balances, self.locked, self.released, self.totals, self.allowances):
             versioned.close_block(number)
         for holding, before in self._before_block.items():
             now = self.positions[holding]

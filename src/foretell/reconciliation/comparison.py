@@ -43,6 +43,8 @@ from foretell.store.tables import (
     position_changes,
     positions,
     raised_nonces,
+    released_collateral,
+    released_collateral_changes,
     series_totals,
     sport_tags,
     supplies,
@@ -95,12 +97,18 @@ def _states(figures: ChainFigures) -> tuple[ComparedTable, ...]:
             lambda row: (*row[3:8], row.changed_at_s, row.block_number),
             lambda last: (*_cells(last[2]), last[1], last[0]),
         ),
-        ComparedTable(
-            locked_collateral,
-            figures.locked.now,
-            lambda row: row.condition_id,
-            lambda row: row.units or None,
-            lambda units: units or None,
+        *(
+            ComparedTable(
+                table,
+                counted.now,
+                lambda row: row.condition_id,
+                lambda row: row.units or None,
+                lambda units: units or None,
+            )
+            for table, counted in (
+                (locked_collateral, figures.locked),
+                (released_collateral, figures.released),
+            )
         ),
     )
 
@@ -151,11 +159,17 @@ def _changes(figures: ChainFigures) -> tuple[ComparedTable, ...]:
             lambda row: (*row[3:8], row.changed_at_s),
             lambda change: (*_cells(change.position), change.at_s),
         ),
-        ComparedTable(
-            locked_collateral_changes,
-            figures.locked.history,
-            lambda row: (row.condition_id, row.block_number),
-            lambda row: row.units,
+        *(
+            ComparedTable(
+                table,
+                counted.history,
+                lambda row: (row.condition_id, row.block_number),
+                lambda row: row.units,
+            )
+            for table, counted in (
+                (locked_collateral_changes, figures.locked),
+                (released_collateral_changes, figures.released),
+            )
         ),
     )
 

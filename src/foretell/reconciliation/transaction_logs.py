@@ -108,7 +108,7 @@ class TransactionLogs:
             self._moves.add(Direction((receiver, token), is_in=True, is_of_event=True), units)
             if receiver == NO_TOKEN_BURN:
                 condition_id = figures.outcomes[token][0]
-                figures.lock(condition_id, -units)
+                figures.convert(condition_id, units)
                 if sender == operator:
                     self._received.append(condition_id)
         elif sender == ZERO_ADDRESS:
@@ -141,7 +141,7 @@ class TransactionLogs:
             yes, no, self._at_s, log.tx_hash, log.block_number
         )
         if condition.oracle == figures.contracts.adapter and yes:
-            figures.lock(condition_id, figures.balances[NO_TOKEN_BURN, condition.no])
+            figures.lock(condition_id, figures.released[condition_id])
 
     def split(self, log: FetchedLog) -> None:
         """Collateral became complete sets."""

@@ -17,9 +17,11 @@ from foretell.store.index.balances import (
     Allowance,
     Balance,
     LockedCollateral,
+    ReleasedCollateral,
     record_allowances,
     record_balances,
     record_locked,
+    record_released,
 )
 from foretell.store.index.blocks import Block, record_blocks
 from foretell.store.index.cancellations import (
@@ -127,6 +129,7 @@ async def record_everything(tx: Transaction, number: int) -> None:
         tx, [PositionRow(ANN, AssetId("2"), a_word("rain"), number, 0, 0, 0, 0, number, number)]
     )
     await record_locked(tx, [LockedCollateral(a_word("rain"), number, number)])
+    await record_released(tx, [ReleasedCollateral(a_word("rain"), number, number)])
     for generation in (0, 1):
         totals = TradingTotals(ANN, number, number, number, number)
         await record_trading_totals(tx, [totals], generation)

@@ -1,4 +1,4 @@
-"""Balances, allowances and locked collateral, as of the last indexed block; written by the indexer.
+"""Balances, allowances and collateral of conditions, as of the last indexed block; written by the indexer.
 
 A reader that follows changes stores the number and the hash of the last block it has read. When that
 block has another hash now, a reorg has undone what it read, and may have deleted rows: the reader must
@@ -20,10 +20,11 @@ from foretell.store.index.history_tables import (
     ALLOWANCES,
     BALANCES,
     LOCKED_COLLATERAL,
+    RELEASED_COLLATERAL,
     record_states,
 )
 from foretell.store.lookups import load_rows
-from foretell.store.tables import allowances, balances, locked_collateral
+from foretell.store.tables import allowances, balances, locked_collateral, released_collateral
 
 
 class Balance(NamedTuple):
@@ -49,7 +50,15 @@ class Allowance(NamedTuple):
 
 
 class LockedCollateral(NamedTuple):
-    """The collateral locked for a condition: split, less merged and redeemed."""
+    """The collateral locked for a condition: split, less merged, redeemed and released."""
+
+    condition_id: Bytes32
+    units: int
+    block_number: int
+
+
+class ReleasedCollateral(NamedTuple):
+    """The collateral that conversions have released of a condition; its resolution to Yes locks it again."""
 
     condition_id: Bytes32
     units: int
@@ -76,6 +85,11 @@ async def is_holder(tx: Transaction, wallets: Collection[Address], units: int) -
     columns = balances.c
     holds = columns.wallet.in_(sorted(wallets)) & (columns.units >= max(units, 1))
     return await tx.first(sa.select(columns.wallet).where(holds).limit(1)) is not None
+
+
+async def record_released(tx: Transaction, changes: Sequence[ReleasedCollateral]) -> None:
+    """Store released collateral after blocks, in the order of the blocks."""
+    await record_states(tx, RELEASED_COLLATERAL, changes)
 
 
 async def load_balances(
@@ -169,6 +183,13 @@ async def load_locked(tx: Transaction, ids: Collection[Bytes32]) -> Sequence[Loc
     keys = [(condition_id,) for condition_id in ids]
     rows = await load_rows(tx, locked_collateral, locked_collateral.primary_key, keys)
     return [LockedCollateral._make(row) for row in rows]
+
+
+async def load_released(tx: Transaction, ids: Collection[Bytes32]) -> Sequence[ReleasedCollateral]:
+    """Return what conversions have released of these conditions; a missing one is zero."""
+    keys = [(condition_id,) for condition_id in ids]
+    rows = await load_rows(tx, released_collateral, released_collateral.primary_key, keys)
+    return [ReleasedCollateral._make(row) for row in rows]
 
 
 async def load_most_locked(tx: Transaction, limit: int) -> Sequence[LockedCollateral]:

@@ -23,6 +23,8 @@ from foretell.store.tables import (
     odd_trading_totals,
     position_changes,
     positions,
+    released_collateral,
+    released_collateral_changes,
     trading_total_changes,
     trading_totals,
 )
@@ -39,6 +41,7 @@ BALANCES: Final = VersionedTable(balances, balance_changes)
 ALLOWANCES: Final = VersionedTable(allowances, allowance_changes)
 POSITIONS: Final = VersionedTable(positions, position_changes)
 LOCKED_COLLATERAL: Final = VersionedTable(locked_collateral, locked_collateral_changes)
+RELEASED_COLLATERAL: Final = VersionedTable(released_collateral, released_collateral_changes)
 TRADING_TOTALS: Final = VersionedTable(trading_totals, trading_total_changes)
 ODD_TRADING_TOTALS: Final = VersionedTable(odd_trading_totals, odd_trading_total_changes)
 VERSIONED_TABLES: Final = (
@@ -46,6 +49,7 @@ VERSIONED_TABLES: Final = (
     ALLOWANCES,
     POSITIONS,
     LOCKED_COLLATERAL,
+    RELEASED_COLLATERAL,
     TRADING_TOTALS,
     ODD_TRADING_TOTALS,
 )

@@ -242,6 +242,25 @@ locked_collateral_changes: Final = sa.Table(
     sa.Index(None, "block_number"),
 )
 
+released_collateral: Final = sa.Table(
+    "released_collateral",
+    metadata,
+    key("condition_id"),
+    integer("units"),
+    integer("block_number"),
+    sa.Index(None, "block_number"),
+)
+"""What conversions have released of a condition, which is locked again if the condition resolves to Yes."""
+
+released_collateral_changes: Final = sa.Table(
+    "released_collateral_changes",
+    metadata,
+    key("condition_id"),
+    integer("units"),
+    key("block_number", sa.BigInteger),
+    sa.Index(None, "block_number"),
+)
+
 
 def _totals() -> tuple[sa.Column[Any], ...]:
     return key("wallet"), integer("trades"), integer("markets"), integer("volume_units")

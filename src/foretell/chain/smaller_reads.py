@@ -92,27 +92,33 @@ class BatchReader:
 
 
 class LogFilter:
-    """A filter of the logs of some contracts with some first topics, for a node and for its answers."""
+    """A filter of the logs of some contracts, for a node and for its answers: of all, or of those with some first topics."""
 
-    def __init__(self, contracts: Collection[str], topics: Collection[str]) -> None:
+    def __init__(self, contracts: Collection[str], topics: Collection[str] | None = None) -> None:
         self._contracts = frozenset(contracts)
-        self._topics = frozenset(topics)
+        self._topics = None if topics is None else frozenset(topics)
         self._addresses = list(contracts)
 
     def query(self, **place: str) -> dict[str, Any]:
         """Return the query for the logs of some blocks."""
-        return {**place, "address": self._addresses, "topics": [sorted(self._topics)]}
+        named = {**place, "address": self._addresses}
+        return named if self._topics is None else named | {"topics": [sorted(self._topics)]}
 
-    def queries_by_topic(self, **place: str) -> list[dict[str, Any]]:
-        """Return queries that together find the same logs, each for one topic."""
-        return [self.query(**place) | {"topics": [[topic]]} for topic in sorted(self._topics)]
+    def smaller_queries(self, **place: str) -> list[dict[str, Any]]:
+        """Return queries that together find the same logs, each for one topic, or for one contract when all count."""
+        query = self.query(**place)
+        if self._topics is None:
+            return [query | {"address": [contract]} for contract in self._addresses]
+        return [query | {"topics": [[topic]]} for topic in sorted(self._topics)]
 
     def is_ours(self, text: msgspec.Raw) -> bool:
         """Return whether the query would find this log."""
         name = decoded(_NAME, text)
-        if not name.topics:
+        if name.address.lower() not in self._contracts:
             return False
-        return name.address.lower() in self._contracts and name.topics[0].lower() in self._topics
+        return self._topics is None or (
+            bool(name.topics) and name.topics[0].lower() in self._topics
+        )
 
 
 class SingleBlockReader:
@@ -130,10 +136,10 @@ class SingleBlockReader:
     async def first_answer(
         self, header: BlockHeader, cause: BaseException
     ) -> Sequence[msgspec.Raw]:
-        """Return the logs of ours: by topic, or, when those of one topic are too many, from the receipts."""
+        """Return the logs of ours: in parts, or, when those of one part are too many, from the receipts."""
         log.warning("block has too many logs", block=header.block_number, cause=str(cause))
         try:
-            return await self._by_topic(header)
+            return await self._in_parts(header)
         except TOO_LARGE:
             return await self._by_transaction(header)
 
@@ -153,9 +159,9 @@ class SingleBlockReader:
             query = self._filter.query(blockHash=header.block_hash)
             return await self._rpc.call_as(list[msgspec.Raw], GET_LOGS, query) or []
 
-    async def _by_topic(self, header: BlockHeader) -> Sequence[msgspec.Raw]:
-        """Return the logs that are found topic by topic, in the order of the block."""
-        queries = self._filter.queries_by_topic(blockHash=header.block_hash)
+    async def _in_parts(self, header: BlockHeader) -> Sequence[msgspec.Raw]:
+        """Return the logs that are found topic by topic or contract by contract, in the order of the block."""
+        queries = self._filter.smaller_queries(blockHash=header.block_hash)
         calls = [(GET_LOGS, [query]) for query in queries]
         answers = await self._rpc.batch_as(list[msgspec.Raw], calls)
         texts = [text for answer in answers for text in answer or ()]

@@ -1,15 +1,26 @@
 """Logs of the contracts by `eth_getLogs` alone, each checked on its own.
 
 This reads the chain in another way than the indexer: without headers, filters and receipts, and with a
-decoder of its own. What a node leaves out shows as a difference from the tables.
+decoder of its own. What a node leaves out shows as a difference from the tables. A single block whose logs
+the node does not give at once is read contract by contract, or from the receipts of its transactions.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from foretell.chain.rpc import Rpc
-from foretell.domain.errors.chain import ChainInconsistent, RpcRefused
+from foretell.chain.rpc_types import header_of
+from foretell.chain.smaller_reads import (
+    GET_LOGS,
+    TOO_LARGE,
+    UNREADABLE,
+    LogFilter,
+    SingleBlockReader,
+)
+from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256
 
 BLOCKS_PER_REQUEST_MAX: Final = 2_000
@@ -52,21 +63,37 @@ async def fetch_blocks(
 
     Raises ChainInconsistent when logs are repeated, out of order, removed or of other blocks.
     """
-    span = BLOCKS_PER_REQUEST_FIRST
+    log_filter, span = LogFilter(sorted(contracts)), BLOCKS_PER_REQUEST_FIRST
     while first <= last:
         end = min(last, first + span - 1)
         try:
-            found = await rpc.call("eth_getLogs", _query(contracts, first, end))
-        except RpcRefused:
-            if end == first:
-                raise
-            span = max(1, span // 2)
-            continue
+            query = log_filter.query(fromBlock=hex(first), toBlock=hex(end))
+            found: Sequence[msgspec.Raw] | None = await rpc.call_as(
+                list[msgspec.Raw], GET_LOGS, query
+            )
+        except TOO_LARGE as error:
+            if end > first:
+                span = (end - first + 1) // 2
+                continue
+            found = await _fetch_block(rpc, log_filter, first, error)
         checked = _checked(found, contracts, first, end)
         fitting = span * LOGS_PER_REQUEST // max(1, len(checked.logs))
         del found
         yield checked
         first, span = end + 1, max(1, min(BLOCKS_PER_REQUEST_MAX, span * 2, fitting))
+
+
+async def _fetch_block(
+    rpc: Rpc, log_filter: LogFilter, number: int, cause: BaseException
+) -> Sequence[msgspec.Raw]:
+    """Return the logs of one block in another way than by its number.
+
+    Raises AnswerTooLarge or RpcRefused when the node gives them in none.
+    """
+    header = header_of(await rpc.call("eth_getBlockByNumber", hex(number), False))  # noqa: FBT003 - JSON
+    if header is None:
+        raise ChainInconsistent(f"the node has no block {number}")
+    return await SingleBlockReader(rpc, log_filter).first_answer(header, cause)
 
 
 async def fetch_times(rpc: Rpc, hash_by_block: dict[int, Bytes32]) -> dict[int, int]:
@@ -99,21 +126,22 @@ def topic_of(signature: str) -> int:
     return int.from_bytes(keccak256(signature.encode()))
 
 
-def _query(contracts: Collection[str], first: int, last: int) -> dict[str, Any]:
-    return {"address": sorted(contracts), "fromBlock": hex(first), "toBlock": hex(last)}
-
-
-def _checked(found: Any, contracts: Collection[str], first: int, last: int) -> FetchedBlocks:
+def _checked(
+    found: Sequence[msgspec.Raw] | None, contracts: Collection[str], first: int, last: int
+) -> FetchedBlocks:
+    logs: list[FetchedLog] = []
+    hashes: list[tuple[int, str]] = []
+    is_any_removed = found is None
     try:
-        logs = [_log(each) for each in found]
-        hashes = [
-            (log.block_number, each["blockHash"].lower())
-            for log, each in zip(logs, found, strict=True)
-        ]
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        for text in found or ():
+            raw = msgspec.json.decode(text)
+            logs.append(_log(raw))
+            hashes.append((logs[-1].block_number, raw["blockHash"].lower()))
+            is_any_removed |= bool(raw.get("removed"))
+    except (TypeError, KeyError, ValueError, AttributeError, *UNREADABLE) as error:
         raise ChainInconsistent("a log of no known shape") from error
     places = [(log.block_number, log.log_index) for log in logs]
-    if places != sorted(set(places)) or any(each.get("removed") for each in found):
+    if places != sorted(set(places)) or is_any_removed:
         raise ChainInconsistent(
             f"logs of the blocks {first} to {last} are repeated or out of order"
         )

@@ -1,5 +1,6 @@
 import pytest
 from tests.chain.chains import head
+from tests.chain.large_answers.spam import SPAMMER, make_spammer, send, small_rpc
 from tests.rigs.fault_proxy import BROADCAST, FaultProxy, lose_answer, lose_request
 from tests.rigs.sandbox import Sandbox
 
@@ -9,7 +10,7 @@ from foretell.domain.contracts.calldata import Approve, Transfer
 from foretell.domain.contracts.sandbox_accounts import TRADER_UNITS
 from foretell.domain.errors.chain import CallFailed, ChainUnavailable, ExecutionReverted
 from foretell.domain.evm.transaction import ContractCall
-from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address
+from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
 
 pytestmark = pytest.mark.anyio
 
@@ -110,3 +111,14 @@ async def test_a_key_without_pending_transactions_mines_nothing(still_sandbox: S
     key = still_sandbox.trader().private_key
     await SetupCaller(still_sandbox.rpc, key, 80002, mines=True).wait_for_earlier()
     assert await head(still_sandbox.rpc) == before
+
+
+async def test_receipts_that_are_too_large_together_are_read_in_parts(
+    still_sandbox: Sandbox,
+) -> None:
+    await make_spammer(still_sandbox)
+    hashes = [await send(still_sandbox, still_sandbox.trader(each), SPAMMER) for each in range(3)]
+    await still_sandbox.mine()
+    async with small_rpc(still_sandbox.rpc_url) as rpc:
+        receipts = await wait_for_receipts(rpc, [Bytes32(each) for each in hashes])
+    assert [receipt.tx_hash for receipt in receipts] == hashes

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 import pytest
+from tests.chain.large_answers.spam import SPAMMER, make_spammer, send, small_rpc
 from tests.chain.large_answers.test_large_blocks import at_most
 from tests.indexer.rig import IndexerRig
 from tests.reconciliation.history import EventActs
@@ -15,9 +16,12 @@ from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.values.hexadecimal import Address
+from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.reconciliation.recount import contracts_of
+from foretell.reconciliation.traded_matches import NOT_ASKED, find_missing
 from foretell.reconciliation.verify import verify_data
 from foretell.store.database import Database
+from foretell.store.spill import SpillFile
 
 pytestmark = pytest.mark.anyio
 
@@ -112,3 +116,23 @@ async def test_logs_of_ours_that_are_too_large_together_are_verified_in_parts(
     await catch_up(an_indexer(fresh_sandbox, fresh_database))
     async with Rpc(fresh_sandbox.rpc_url, SANDBOX_CHAIN_ID, answer_bytes_max=BYTES_MAX) as rpc:
         await verify(fresh_sandbox, fresh_database, rpc)
+
+
+@pytest.mark.usefixtures("market")
+async def test_receipts_of_missing_transactions_that_are_too_large_together_are_read_in_parts(
+    fresh_sandbox: Sandbox,
+) -> None:
+    await make_spammer(fresh_sandbox)
+    hashes = [
+        await send(fresh_sandbox, fresh_sandbox.trader(trader), SPAMMER) for trader in (0, 1, 2)
+    ]
+    await fresh_sandbox.mine()
+    number = await fresh_sandbox.reader.head()
+    with SpillFile() as spill:
+        figures = ChainFigures(contracts_of(fresh_sandbox.deployment), spill)
+        for tx_hash in (*hashes, "0x" + "ee" * 32):
+            figures.missing_txs[tx_hash] = NOT_ASKED
+        async with small_rpc(fresh_sandbox.rpc_url) as rpc:
+            assert await find_missing(figures, rpc, number - 1)
+        assert [figures.missing_txs[tx_hash] for tx_hash in hashes] == [number] * 3
+        assert figures.missing_txs["0x" + "ee" * 32] == 0

@@ -6,12 +6,13 @@ what is on the chain, and call again for what is missing.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from foretell.chain.fees import fetch_fees
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt, quantity_of, receipt_of
 from foretell.chain.sending_account import FEE_CAP_WEI
+from foretell.chain.smaller_reads import BatchReader
 from foretell.domain.errors.chain import CallFailed, ChainUnavailable
 from foretell.domain.evm.raw_transaction import TxFields, sign_tx
 from foretell.domain.evm.transaction import ContractCall
@@ -102,15 +103,16 @@ class SetupCaller:
 async def wait_for_receipts(
     rpc: Rpc, hashes: Sequence[Bytes32], deadline_s: float = RECEIPT_DEADLINE_S
 ) -> list[Receipt]:
-    """Return the receipts of transactions once all of them are in blocks."""
-    found: dict[Bytes32, Receipt] = {}
+    """Return the receipts of transactions once all of them are in blocks.
+
+    Whom a transaction calls may have it emit logs without number, so receipts may be too large for one answer.
+    """
+    batches, found = BatchReader(rpc), dict[Bytes32, Receipt]()
     try:
         async with asyncio.timeout(deadline_s):
             while missing := [tx_hash for tx_hash in hashes if tx_hash not in found]:
-                answers = await rpc.batch(
-                    [("eth_getTransactionReceipt", [tx_hash]) for tx_hash in missing]
-                )
-                receipts = filter(None, map(receipt_of, answers))
+                calls = [("eth_getTransactionReceipt", [tx_hash]) for tx_hash in missing]
+                receipts = await batches.read(dict[str, Any], calls, _mined)
                 found |= {receipt.tx_hash: receipt for receipt in receipts}
                 if len(found) < len(hashes):
                     await asyncio.sleep(RECEIPT_POLL_S)
@@ -118,3 +120,8 @@ async def wait_for_receipts(
         cause = f"{len(hashes) - len(found)} transactions are in no block after {deadline_s:g} s"
         raise ChainUnavailable("eth_getTransactionReceipt", cause) from error
     return [found[tx_hash] for tx_hash in hashes]
+
+
+def _mined(answers: Sequence[object]) -> list[Receipt]:
+    """Return the receipts among a node's answers."""
+    return [receipt for receipt in map(receipt_of, answers) if receipt is not None]

@@ -12,7 +12,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from foretell.chain.rpc import Rpc
+from foretell.chain.smaller_reads import BatchReader
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.reconciliation.chain_figures import ChainFigures
@@ -28,6 +31,12 @@ TRADES: Final = trades.name
 TXS_PER_QUESTION: Final = 1_000
 NOT_ASKED: Final = -1
 IN_NO_BLOCK: Final = 0
+
+
+class _MinedIn(msgspec.Struct, rename="camel"):
+    """The block in a receipt; the logs of a transaction, of any size, are not kept."""
+
+    block_number: str
 
 
 class FilledOrder(NamedTuple):
@@ -134,9 +143,10 @@ def _compare_confirmed(
 
 async def find_missing(figures: ChainFigures, rpc: Rpc, last_block: int) -> bool:
     """Ask for the blocks of transactions that are not in the logs up to one; return whether any is in a later block."""
-    is_any_later = False
+    batches, is_any_later = BatchReader(rpc), False
     while part := list(islice(_unasked(figures), TXS_PER_QUESTION)):
-        receipts = await rpc.batch([("eth_getTransactionReceipt", [each]) for each in part])
+        calls = [("eth_getTransactionReceipt", [each]) for each in part]
+        receipts = await batches.read(_MinedIn, calls, list)
         for tx_hash, receipt in zip(part, receipts, strict=True):
             block = IN_NO_BLOCK if receipt is None else _block_of(receipt)
             figures.missing_txs[tx_hash] = block
@@ -148,10 +158,10 @@ def _unasked(figures: ChainFigures) -> Iterator[str]:
     return (tx_hash for tx_hash, block in figures.missing_txs.items() if block == NOT_ASKED)
 
 
-def _block_of(receipt: Any) -> int:
+def _block_of(receipt: _MinedIn) -> int:
     try:
-        return int(receipt["blockNumber"], 16)
-    except (TypeError, KeyError, ValueError) as error:
+        return int(receipt.block_number, 16)
+    except ValueError as error:
         raise ChainInconsistent("a receipt of no known shape") from error
 
 

@@ -1,12 +1,15 @@
 """The end of a framed process, whichever of its threads still works."""
 
+import json
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from foretell.app.running import LogOptions
 from foretell.runtime.threads import DEMAND_AFTER_S
 
 TIMEOUT_S: Final = 60.0
@@ -118,3 +121,43 @@ def test_attack_m3_faults_of_its_loop_are_logged_with_a_fixed_text() -> None:
     assert errors.count(b"event loop fault") == 1
     assert b"ZeroDivisionError" in errors
     assert b"an object" not in errors
+
+
+def failing(folder: Path, *words: str) -> str:
+    """Return what a process that fails logs, started in this folder with these words."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ran = subprocess.run(
+            [sys.executable, "-c", FAILING, str(theirs.fileno()), *words],
+            pass_fds=[theirs.fileno()],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            cwd=folder,
+        )
+    return ran.stderr
+
+
+def test_it_logs_as_its_parent_and_reads_no_settings(tmp_path: Path) -> None:
+    """A file of settings that is changed while an exchange runs does not stop what is started again."""
+    (tmp_path / "foretell.toml").write_text('log_level = "nonsense"\n')
+    [line] = failing(tmp_path, *LogOptions("warning", log_json=True).words).splitlines()
+    assert json.loads(line)["event"] == "event loop fault"
+    assert "[error    ] event loop fault" in failing(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "options", [LogOptions(), LogOptions("debug"), LogOptions("error", log_json=True)]
+)
+def test_the_words_of_a_process_are_how_it_logs(options: LogOptions) -> None:
+    assert LogOptions.parse(options.words) == LogOptions.of(options) == options
+
+
+@pytest.mark.parametrize("name", ["read", "settlement", "tables"])
+def test_it_starts_without_the_library_of_settings(name: str) -> None:
+    script = (
+        f"import sys, foretell.app.{name}_process.process;"
+        "print(sorted(sys.modules.keys() & {'foretell.settings', 'pydantic', 'pydantic_settings'}))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"

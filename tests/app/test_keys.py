@@ -9,7 +9,8 @@ from pydantic import SecretStr
 from tests.rigs.in_process import sandbox_settings
 from tests.rigs.values import a_key
 
-from foretell.app.keys import MASTER_KEY_FILE, KeyName, open_keys
+from foretell.app.keys import MASTER_KEY_FILE, open_keys
+from foretell.app.roles import KeyName
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_ACCOUNTS,
     SANDBOX_CHAIN_ID,
@@ -28,7 +29,8 @@ NODE = SecretStr("http://127.0.0.1:1")
 
 OPTIMIZED = """
 import sys
-from foretell.app.keys import KeyName, open_keys
+from foretell.app.keys import open_keys
+from foretell.app.roles import KeyName
 from foretell.domain.errors.command import MissingKey
 from foretell.settings import Settings
 

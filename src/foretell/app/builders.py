@@ -13,6 +13,7 @@ from foretell.app.journals import embedded_journal_folder
 from foretell.app.keys import InstallationKeys
 from foretell.app.read_process.client import DearReads
 from foretell.app.read_process.messages import BeginReads
+from foretell.app.running import LogOptions
 from foretell.app.settlement_process.messages import BeginSettlement
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.chain.logs import LogReader
@@ -87,6 +88,11 @@ class Resources:
     has_other_roles: bool = True
     """Whether the process has more than one role."""
 
+    @property
+    def logs(self) -> LogOptions:
+        """How child processes log: as this one."""
+        return LogOptions.of(self.settings)
+
     @cached_property
     def key_ring(self) -> KeyRing:
         """The check of API keys; all products of a process share its cache."""
@@ -104,6 +110,7 @@ class Resources:
         return DearReads(
             BeginReads(database.url, settings.blob_base_url, settings.sports_delay_s, read_s),
             database.read_rests,
+            logs=self.logs,
         )
 
     @cached_property
@@ -159,7 +166,7 @@ class Resources:
             database=self.database,
             now_ms=now_ms,
             new_uuid=new_uuid,
-            make_tables=tables_in_child,
+            make_tables=partial(tables_in_child, logs=self.logs),
             chain_lag=self.chain_lag,
             settlement_lag_s_max=self.settings.settlement_lag_s_max,
         )
@@ -175,7 +182,7 @@ class Resources:
             blob_base_url=self.settings.blob_base_url,
             now_ms=now_ms,
             new_uuid=new_uuid,
-            make_tables=tables_in_child,
+            make_tables=partial(tables_in_child, logs=self.logs),
             chain_lag=self.chain_lag,
             settlement_lag_s_max=self.settings.settlement_lag_s_max,
             revocations=self.revocations,

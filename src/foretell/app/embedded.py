@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from foretell.app.clock_and_ids import monotonic_ms
+from foretell.app.running import DEFAULT_LOGS, LogOptions
 from foretell.app.tables_process.client import RemoteTables
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
@@ -43,9 +44,11 @@ def tables_here(database: Database, name: str, journal: Journal) -> Tables:
     return Projection(database, name)
 
 
-def tables_in_child(database: Database, name: str, journal: Journal) -> Tables:
-    """Return tables that a child process writes."""
-    return RemoteTables(database, name, journal.address)
+def tables_in_child(
+    database: Database, name: str, journal: Journal, logs: LogOptions = DEFAULT_LOGS
+) -> Tables:
+    """Return tables that a child process writes, which logs so."""
+    return RemoteTables(database, name, journal.address, logs=logs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from typing_extensions import override
 
+from foretell.app.running import LogOptions
 from foretell.domain.errors.command import ChildRefused
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.runtime.child_processes import (
@@ -27,10 +28,11 @@ Message = TypeVar("Message")
 
 
 class ChildProgram(NamedTuple):
-    """The name of a child in the log, and the module that it runs with the number of its socket."""
+    """The name of a child in the log, the module that it runs with the number of its socket, and how it logs."""
 
     name: str
     module: str
+    logs: LogOptions
 
 
 class FramedChild(Generic[Message]):
@@ -72,6 +74,7 @@ class FramedChild(Generic[Message]):
                     *START,
                     self._program.module,
                     str(theirs.fileno()),
+                    *self._program.logs.words,
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=[theirs.fileno()],
                 )

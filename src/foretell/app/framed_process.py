@@ -17,7 +17,7 @@ import structlog
 import uvloop
 from typing_extensions import override
 
-from foretell.app.running import STOP_SIGNALS, report_thread, set_up_logs
+from foretell.app.running import STOP_SIGNALS, LogOptions, report_thread, set_up_logs
 from foretell.domain.errors.families import ForetellError
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.runtime.child_processes import REFUSED_CODE
@@ -25,7 +25,6 @@ from foretell.runtime.failures import report_fault
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.runtime.heaps import share_heaps
 from foretell.runtime.threads import let_threads_work
-from foretell.settings import Settings
 
 CLOSE_DEADLINE_S: Final = 5.0
 ALIVE_EVERY_S: Final = 1.0
@@ -91,11 +90,14 @@ def _exit_code(failure: BaseException | None, lasting: tuple[type[ForetellError]
 def run_framed(
     connect: Callable[[], ServingConnection], *, lasting: tuple[type[ForetellError], ...] = ()
 ) -> None:
-    """Serve the socket whose number is the argument, and exit; `lasting` failures are not tried again."""
+    """Serve the socket whose number is the first argument, and exit; `lasting` failures are not tried again.
+
+    The other arguments say how to log.
+    """
     for number in STOP_SIGNALS:  # sent to all processes of a service, they are the parent's to obey
         signal.signal(number, signal.SIG_IGN)
     threading.excepthook = report_thread
-    set_up_logs(Settings())
+    set_up_logs(LogOptions.parse(sys.argv[2:]))
     share_heaps()
     settle_memory()
     let_threads_work()

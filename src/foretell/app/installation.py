@@ -17,12 +17,12 @@ from foretell.app.api_server import Access, ApiServer
 from foretell.app.builders import Resources, own_origins
 from foretell.app.clock_and_ids import monotonic_ms, new_uuid
 from foretell.app.gateway import bind
-from foretell.app.keys import KeyName, open_keys
+from foretell.app.keys import open_keys
 from foretell.app.lifetime import Lifetime
 from foretell.app.metrics_server import MetricsServer
 from foretell.app.origin import check_origin, check_shards, watch_node
 from foretell.app.products import PRODUCT_BY_ROLE
-from foretell.app.roles import ALL_ROLES, SHARDED_ROLES, Role, keys_of, prefixes_of
+from foretell.app.roles import ALL_ROLES, SHARDED_ROLES, KeyName, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.node_check import NodeCheck

@@ -4,7 +4,6 @@ In the sandbox the accounts' keys are public and the master key is made once, ke
 its owner can read. On any other chain the operator sets every key, and a public one is refused.
 """
 
-import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final
 from pydantic import SecretStr
 
 from foretell.app.clock_and_ids import new_key
+from foretell.app.roles import KeyName
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_ACCOUNTS,
     AccountRole,
@@ -26,17 +26,6 @@ from foretell.settings import Settings
 
 MASTER_KEY_FILE: Final = "master.key"
 PUBLIC_KEYS: Final = frozenset(account.private_key for account in SANDBOX_ACCOUNTS)
-
-
-class KeyName(enum.StrEnum):
-    """A key by the name of its setting."""
-
-    MASTER = "master_key"
-    OPERATOR = "operator_key"
-    REGISTRAR = "registrar_key"
-    RELAYER = "relayer_key"
-    STORAGE = "storage_key"
-    ADMIN = "admin_key"
 
 
 FURTHER_OPERATORS: Final = "operator_keys"

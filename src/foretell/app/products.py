@@ -100,7 +100,7 @@ async def settlement(resources: Resources, _closing: contextlib.AsyncExitStack) 
     """
     begin = settlement_begin(resources)
     if resources.has_other_roles:
-        process = SettlementProcess(resources.database, begin)
+        process = SettlementProcess(resources.database, begin, logs=resources.logs)
 
         async def settle() -> None:
             await resources.rpc.wait_admitted()

@@ -5,7 +5,16 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from foretell.app.keys import KeyName
+
+class KeyName(enum.StrEnum):
+    """A key by the name of its setting."""
+
+    MASTER = "master_key"
+    OPERATOR = "operator_key"
+    REGISTRAR = "registrar_key"
+    RELAYER = "relayer_key"
+    STORAGE = "storage_key"
+    ADMIN = "admin_key"
 
 
 class Role(enum.StrEnum):

@@ -1,4 +1,7 @@
-"""Runs an installation until a signal comes, and stops it without leaving anything behind."""
+"""Runs an installation until a signal comes, and stops it without leaving anything behind.
+
+Child processes import this module, and not the settings, whose library is slow to import.
+"""
 
 import asyncio
 import contextlib
@@ -7,8 +10,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol, Self
 
 import structlog
 import uvloop
@@ -18,13 +21,53 @@ from structlog.typing import Processor
 from foretell.runtime.failures import report_fault
 from foretell.runtime.repeated_lines import RepeatedEvents, RepeatedLines, RepeatedRecords
 from foretell.runtime.threads import let_threads_work
-from foretell.settings import Settings
 
 LOOP_CLOSED: Final = "Event loop is closed"
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def set_up_logs(settings: Settings) -> None:
+_JSON: Final = "json"
+_TEXT: Final = "text"
+
+
+class LogSettings(Protocol):
+    """The settings of what is logged, among others."""
+
+    @property
+    def log_level(self) -> str:
+        """The level from which on events are logged."""
+
+    @property
+    def log_json(self) -> bool:
+        """Whether lines are JSON."""
+
+
+class LogOptions(NamedTuple):
+    """The settings of what is logged alone, which a child process is started with."""
+
+    log_level: str = "warning"
+    log_json: bool = False
+
+    @classmethod
+    def of(cls, settings: LogSettings) -> Self:
+        """Return those of an installation."""
+        return cls(settings.log_level, settings.log_json)
+
+    @classmethod
+    def parse(cls, words: Sequence[str]) -> Self:
+        """Return the options that a process was started with, the usual ones without any."""
+        return cls(words[0], words[1] == _JSON) if words else cls()
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The arguments of a process that logs so."""
+        return self.log_level, _JSON if self.log_json else _TEXT
+
+
+DEFAULT_LOGS: Final = LogOptions()
+
+
+def set_up_logs(settings: LogSettings) -> None:
     """Log to standard error from the level of the settings on.
 
     Tracebacks never show the values of variables: among them may be secrets. What repeats is

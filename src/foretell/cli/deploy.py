@@ -4,7 +4,8 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from foretell.app.keys import KeyName, open_keys, required_key
+from foretell.app.keys import open_keys, required_key
+from foretell.app.roles import KeyName
 from foretell.chain.deploy import deploy, load_deployment
 from foretell.chain.deploy_plan import DeployPlan
 from foretell.chain.deployed_code import CodeMatch, compare_code

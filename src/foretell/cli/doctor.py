@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from foretell.app.keys import KeyName, open_keys
+from foretell.app.keys import open_keys
+from foretell.app.roles import KeyName
 from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artifact
 from foretell.chain.devchain import find_anvil
 from foretell.chain.rpc import CHAIN_ID, Rpc

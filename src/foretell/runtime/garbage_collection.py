@@ -26,7 +26,7 @@ YOUNG_OBJECTS_MAX: Final = 50_000
 
 A search costs 15 to 45 ms with orders in the queue, and nothing is cheaper by more of them at once.
 """
-STARTING_OBJECTS_MAX: Final = 200_000
+STARTING_OBJECTS_MAX: Final = 400_000
 """The same while a process starts: nearly all that it makes until then are modules, which stay."""
 YOUNG_SEARCHES_MAX: Final = 2
 """After one more search of the youngest generation, what has survived is searched: more of it would be a longer pause."""

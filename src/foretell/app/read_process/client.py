@@ -29,6 +29,7 @@ from foretell.app.read_process.messages import (
 )
 from foretell.app.read_process.starvation import Starvation
 from foretell.app.read_process.unsent_answers import UnsentAnswers
+from foretell.app.running import DEFAULT_LOGS, LogOptions
 from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow
 from foretell.runtime.child_processes import (
     RestartBackoff,
@@ -100,7 +101,11 @@ class DearReads:
     """The process, and the reads that it answers."""
 
     def __init__(
-        self, begin: BeginReads, rests: ReadRests, limits: DearReadLimits | None = None
+        self,
+        begin: BeginReads,
+        rests: ReadRests,
+        limits: DearReadLimits | None = None,
+        logs: LogOptions = DEFAULT_LOGS,
     ) -> None:
         self._begin = begin
         self._beside_until_s = 0.0
@@ -120,7 +125,7 @@ class DearReads:
         self._wanted = asyncio.Event()
         self._connected = asyncio.Event()
         self._child: FramedChild[FromReads] = FramedChild(
-            ChildProgram(NAME, MODULE), decode_from_reads, self._on_connected, self._take
+            ChildProgram(NAME, MODULE, logs), decode_from_reads, self._on_connected, self._take
         )
 
     @property

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from foretell.app.framed_child import ChildProgram, FramedChild
+from foretell.app.running import DEFAULT_LOGS, LogOptions
 from foretell.app.settlement_process.messages import (
     Announced,
     BeginSettlement,
@@ -50,12 +51,16 @@ class SettlementProcess:
     """The process that settles, and what is passed on to it and from it."""
 
     def __init__(
-        self, database: Database, begin: BeginSettlement, limits: SettlementLimits | None = None
+        self,
+        database: Database,
+        begin: BeginSettlement,
+        limits: SettlementLimits | None = None,
+        logs: LogOptions = DEFAULT_LOGS,
     ) -> None:
         self._database = database
         self._begin = message(begin)
         self._limits = SettlementLimits() if limits is None else limits
-        program = ChildProgram(NAME, MODULE)
+        program = ChildProgram(NAME, MODULE, logs)
         self._child: FramedChild[FromSettlement] = FramedChild(
             program, decode_from_settlement, self._on_connected, self._on_message
         )

@@ -2,11 +2,10 @@
 
 from typing import Final
 
-from foretell.app.framed_child import ChildProgram, FramedChild
+from foretell.app.framed_child import FramedChild
 from foretell.app.tables_process.messages import FromTables
 
 NAME: Final = "tables"
 MODULE: Final = "foretell.app.tables_process.process"
-PROGRAM: Final = ChildProgram(NAME, MODULE)
 
 TablesChild = FramedChild[FromTables]

@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 import msgspec
 import structlog
 
-from foretell.app.tables_process.child import NAME, PROGRAM, TablesChild
+from foretell.app.framed_child import ChildProgram
+from foretell.app.running import DEFAULT_LOGS, LogOptions
+from foretell.app.tables_process.child import MODULE, NAME, TablesChild
 from foretell.app.tables_process.feed import Feed, FeedLimits, Frame
 from foretell.app.tables_process.messages import (
     Begin,
@@ -74,13 +76,18 @@ class RemoteTables:
         name: str,
         journal: JournalAddress,
         limits: TablesLimits | None = None,
+        logs: LogOptions = DEFAULT_LOGS,
     ) -> None:
         self._database = database
         self._name = name
         self._begin = message(Begin(database.url, name, journal))
         self.limits = TablesLimits() if limits is None else limits
         self.child = TablesChild(
-            PROGRAM, decode_from_tables, self._on_connected, self._on_message, self._pump
+            ChildProgram(NAME, MODULE, logs),
+            decode_from_tables,
+            self._on_connected,
+            self._on_message,
+            self._pump,
         )
         self.sequence = self._taken = self._framed = 0
         self._flush_wanted = self._flushed = 0

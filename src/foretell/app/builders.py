@@ -104,9 +104,8 @@ class Resources:
     @cached_property
     def dear_reads(self) -> DearReads:
         """The process for dear reads; the data and discovery APIs of a process share it."""
-        settings = self.settings
+        settings, database = self.settings, self.database
         read_s = settings.public_reads.read_s
-        database = self.database
         return DearReads(
             BeginReads(database.url, settings.blob_base_url, settings.sports_delay_s, read_s),
             database.read_rests,
@@ -117,16 +116,17 @@ class Resources:
     def chain_lag(self) -> ChainLag:
         """The lag of this process's engine behind the chain."""
         settings = self.settings
-        still_s_max = 0 if self._mines_on_demand else settings.chain_still_s_max
+        still_s_max = 0 if self.mines_on_demand else settings.chain_still_s_max
         return ChainLag(self.reader.head, LagLimits(settings.chain_lag_s_max, still_s_max))
 
     @property
     def lower_head(self) -> LowerHead | None:
         """The watch of a chain that went back, for one feed; None for a chain with regular blocks."""
-        return LowerHead(self.reader.header) if self._mines_on_demand else None
+        return LowerHead(self.reader.header) if self.mines_on_demand else None
 
     @property
-    def _mines_on_demand(self) -> bool:
+    def mines_on_demand(self) -> bool:
+        """Whether the chain has a block for each transaction, and none without one."""
         return self.settings.is_sandbox or self.deployment.is_sandbox
 
     @property
@@ -220,12 +220,11 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
     settings = resources.settings
     journal = FileJournal(embedded_journal_folder(settings))
     trading = resources.trading_parts(recover).embedded(journal)
-    exchanges, confirmations = trading.context.exchanges, settings.confirmations
     feed = ChainFeed(
         trading.host.engine,
         resources.database,
-        exchanges,
-        confirmations,
+        trading.context.exchanges,
+        settings.confirmations,
         sports_delay_s=settings.sports_delay_s,
         lag=resources.chain_lag,
         lower_head=resources.lower_head,
@@ -260,8 +259,7 @@ def build_web(resources: Resources) -> WebContext:
         contracts=contracts_of(deployment),
         safe_factory_name=deployment.safe_factory_name,
     )
-    urls = (*apis.all(), settings.blob_base_url)
-    policy = policy_of(urls, settings.base_url)
+    policy = policy_of((*apis.all(), settings.blob_base_url), settings.base_url)
     wallets = _sandbox_wallets(resources) if settings.is_sandbox else None
     token = _operator_token(settings)
     operation = token and OperatorView(resources.database, resources.rpc, token, now_ms)
@@ -277,8 +275,7 @@ def _operator_token(settings: Settings) -> str:
 
 def _sandbox_wallets(resources: Resources) -> SandboxWallets:
     settings = resources.settings
-    names = ("127.0.0.1", "localhost", "[::1]")
-    hosts = [f"{name}:{settings.port}" for name in names]
+    hosts = [f"{name}:{settings.port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     token = kept_token(settings.data, new_key)
     return SandboxWallets(resources.rpc, settings.chain_id, token, hosts)
 
@@ -398,9 +395,6 @@ def build_solvency(
 
 def build_discovery(resources: Resources) -> DiscoveryContext:
     """Return the context of the discovery API."""
-    settings = resources.settings
-    return DiscoveryContext(
-        resources.database,
-        settings.blob_base_url,
-        sports_delay_s=settings.sports_delay_s,
-    )
+    settings, database = resources.settings, resources.database
+    delay_s = settings.sports_delay_s
+    return DiscoveryContext(database, settings.blob_base_url, sports_delay_s=delay_s)

@@ -19,15 +19,17 @@ pause or a halt stops.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.families import ForetellError, Unavailable
 from foretell.domain.errors.open_orders import TooManyUnsettledTrades
+from foretell.domain.exchange.arrivals.due_orders import WALKED_MAX, orders_met
 from foretell.domain.exchange.book import is_bid
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, Side
-from foretell.domain.exchange.place_order import plan_order
+from foretell.domain.exchange.place_order import check_order
 from foretell.domain.exchange.state import Market, State, UnsettledTrade
 from foretell.domain.exchange.trade import PENDING, TradeStatus
 from foretell.domain.values.hexadecimal import Address
@@ -128,7 +130,8 @@ class SettlementLag:
             return TooManyUnsettledTrades(taker, WAITING_TRADES_MAX)
         lag_s = max(lag.seconds, own.seconds)
         is_late = lag_s > LAG_TOLERATED_S and self._is_late(market, command, now_s, lag_s)
-        return EngineBusy() if is_late or _may_expire(state, command, lag, lag_s, now_s) else None
+        is_late = is_late or _may_expire(state, market, command, lag, lag_s, now_s)
+        return EngineBusy() if is_late else None
 
     def _is_late(self, market: Market, command: PlaceOrder, now_s: int, lag_s: int) -> bool:
         is_past_bound = 0 < self._lag_s_max < lag_s
@@ -249,28 +252,32 @@ def _expires_by(command: PlaceOrder, time_s: int) -> bool:
     return 0 < command.order.expiration_s <= time_s + EXPIRATION_MARGIN_S
 
 
-def _may_expire(state: State, command: PlaceOrder, lag: Lag, lag_s: int, now_s: int) -> bool:
-    """Return whether an order, or one that it would meet, expires within a lag; one that is refused meets none.
+def _may_expire(
+    state: State, market: Market, command: PlaceOrder, lag: Lag, lag_s: int, now_s: int
+) -> bool:
+    """Return whether an order, or one that it would meet, may expire within a lag; one that is refused meets none.
 
-    The lag is at least that of each wallet that it would meet. Without one, or an order that expires, nothing is planned.
+    The lag is at least that of each wallet that it would meet. Without one, or an order that expires, no order is looked at.
+    An order that would meet more than one look walks is one that may: it would be refused for free.
     """
     latest_s = max([lag_s, *(each.seconds for each in lag.backlogs.values())])
     if latest_s <= LAG_TOLERATED_S or not _is_expiry_near(state, command, now_s + latest_s):
         return False
     try:
-        match = plan_order(state, command)
+        check_order(state, command)
     except ForetellError:
         return False
-    if match is None or not match.fills:
-        return False
-    met = {order.maker for order, _ in match.fills}
-    lags_s = [lag.backlogs[maker].seconds for maker in met & lag.backlogs.keys()]
+    met = list(islice(orders_met(market, command), WALKED_MAX + 1))
+    if len(met) > WALKED_MAX:
+        return True
+    others = [order for order in met if order.maker != command.order.maker]
+    lags_s = [lag.backlogs[each.maker].seconds for each in others if each.maker in lag.backlogs]
     longest_s = max([lag_s, *lags_s])
-    if longest_s <= LAG_TOLERATED_S:
+    if longest_s <= LAG_TOLERATED_S or not others:
         return False
     before_s = now_s + longest_s
     return _expires_by(command, before_s) or any(
-        order.leaves_at_s is not None and order.leaves_at_s <= before_s for order, _ in match.fills
+        order.leaves_at_s is not None and order.leaves_at_s <= before_s for order in others
     )
 
 

@@ -59,7 +59,7 @@ from foretell.domain.exchange.effects import (
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.matching import MatchType
 from foretell.domain.exchange.order import OrderStatus, OrderTerms, OrderType, Side, SignedOrder
-from foretell.domain.exchange.place_order import plan_order
+from foretell.domain.exchange.place_order import check_order
 from foretell.domain.exchange.state import Market, Placement, State
 from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX, Trade, TradeStatus, trade_id_of
 
@@ -650,22 +650,19 @@ def test_terms_in_a_finer_tick_are_an_assertion_error() -> None:
         place(a_state_with(), a_buy(), terms=OrderTerms(400, 1_000, 10 * TOKEN, None))
 
 
-def test_an_order_is_planned_without_being_placed() -> None:
+def test_an_order_is_checked_without_being_placed() -> None:
     state = a_state_with(a_sell("bob", 40))
     before = digest(state)
-    plan = plan_order(state, a_placing(a_buy("alice", 50, 15 * TOKEN)))
-    assert plan is not None
-    assert [units for _, units in plan.fills] == [10 * TOKEN]
-    assert (plan.left_units, plan.is_exhausted) == (5 * TOKEN, False)
+    check_order(state, a_placing(a_buy("alice", 50, 15 * TOKEN)))
     assert digest(state) == before
 
 
-def test_a_repeated_order_has_no_plan_and_with_another_owner_it_is_refused() -> None:
+def test_a_check_of_a_repeated_order_takes_it_and_with_another_owner_refuses_it() -> None:
     placing = a_placing(a_buy())
     state = a_state_with(a_buy())
-    assert plan_order(state, placing) is None
+    check_order(state, placing)
     with pytest.raises(OrderDuplicated):
-        plan_order(state, msgspec.structs.replace(placing, owner="another"))
+        check_order(state, msgspec.structs.replace(placing, owner="another"))
 
 
 @pytest.mark.parametrize(
@@ -677,11 +674,11 @@ def test_a_repeated_order_has_no_plan_and_with_another_owner_it_is_refused() -> 
         (a_buy(), {"condition_id": a_word("unknown")}, UnknownMarket),
     ],
 )
-def test_a_plan_of_an_order_that_would_be_refused_is_refused(
+def test_a_check_of_an_order_that_would_be_refused_refuses_it(
     order: SignedOrder, fields: dict[str, Any], refusal: type[Exception]
 ) -> None:
     state = a_state_with(a_sell("bob", 40))
     before = digest(state)
     with pytest.raises(refusal):
-        plan_order(state, msgspec.structs.replace(a_placing(order), **fields))
+        check_order(state, msgspec.structs.replace(a_placing(order), **fields))
     assert digest(state) == before

@@ -106,31 +106,14 @@ def check_order(state: State, command: PlaceOrder, limits: OrderLimits = ORDER_L
 
     The expiration is not checked. A repeated order is taken.
     """
-    _checked(state, command, limits)
-
-
-def plan_order(
-    state: State, command: PlaceOrder, limits: OrderLimits = ORDER_LIMITS
-) -> Match[LiveOrder] | None:
-    """Return what the order would meet if it arrived now, or refuse it; nothing changes.
-
-    The expiration is not checked. A repeated order meets nothing, so None is returned.
-    """
-    arrival = _checked(state, command, limits)
-    return None if arrival is None else _plan(command, arrival)
-
-
-def _checked(state: State, command: PlaceOrder, limits: OrderLimits) -> LiveOrder | None:
-    """Return an order as it would arrive now, None if it was placed, or refuse it."""
     if command.order_id in state.placed:
         first_placement(state, command)
-        return None
+        return
     market = _open_market(state, command)
     arrival, _ = _arrival(state, market, command)
     if command.order_type.may_rest:
         check_open_orders(state, arrival, limits)
     check_reach(command, arrival, limits.crossed)
-    return arrival
 
 
 def first_placement(state: State, command: PlaceOrder) -> Placement:

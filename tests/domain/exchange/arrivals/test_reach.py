@@ -33,7 +33,7 @@ from foretell.domain.exchange.commands import DelayMarket, PlaceOrder
 from foretell.domain.exchange.delays.delayed_orders import due_releases
 from foretell.domain.exchange.matching import Taker, plan_match
 from foretell.domain.exchange.order import OrderType, SignedOrder
-from foretell.domain.exchange.place_order import check_order, plan_order
+from foretell.domain.exchange.place_order import check_order
 from foretell.domain.exchange.state import State
 
 FOK, FAK, GTC = OrderType.FOK, OrderType.FAK, OrderType.GTC
@@ -106,7 +106,7 @@ def test_attack_h4_an_order_that_is_filled_whole_or_not_at_all_is_refused_withou
     with pytest.raises(FillOrKillUnfilled):
         apply(state, too_large())
     with pytest.raises(FillOrKillUnfilled):
-        plan_order(state, too_large())
+        check_order(state, too_large())
     assert walked == []
     assert digest(state) == before
 

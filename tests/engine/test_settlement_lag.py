@@ -395,3 +395,35 @@ async def test_a_backlog_at_one_exchange_is_none_at_another(
     order = a_sell("carol", 50, salt="8", market="event", size_units=5 * TOKEN)
     assert lag.refusal_of(a_placing(order, OrderType.GTC, event)) is None
     assert len(backlog) > FEW_TRADES
+
+
+async def test_h4_trades_of_strangers_with_a_maker_that_has_a_backlog_are_a_lag(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    """A market maker that takes often does not hide how long those wait that take its orders."""
+    await engine.submit(some_funds("erin"))
+    lag = SettlementLag(engine)
+    lag.refusal_of(selling_of("dora"))
+    for order in (a_sell("carol", 60, salt="35"), a_buy("erin", 60, salt="35")):
+        await engine.submit(a_placing(order, at_ms=clock.at_ms))
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    await mine(engine, backlog[0])
+    assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_h4_an_order_that_meets_very_many_is_refused_in_a_lag_alone(
+    engine: Engine, clock: Clock, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    monkeypatch.setattr(settlement_lag, "WALKED_MAX", 1)
+    await engine.submit(some_funds("carol", "dora"))
+    if not is_late:
+        await mine(engine, *engine.state.unsettled_trades)
+    for salt in ("41", "42", "43"):
+        await engine.submit(a_placing(a_sell("dora", 60, salt=salt), at_ms=clock.at_ms))
+    expires_s = clock.at_ms // 1000 + 2 * EXPIRATION_MARGIN_S
+    leaving = a_buy("dora", 30, salt="44", expiration_s=expires_s)
+    await engine.submit(a_placing(leaving, OrderType.GTD, at_ms=clock.at_ms))
+    clock.move((LAG_TOLERATED_S + 50) * 1000)
+    buying = a_placing(a_buy("carol", 60, salt="45", size_units=25 * TOKEN))
+    assert (SettlementLag(engine).refusal_of(buying) is not None) is is_late

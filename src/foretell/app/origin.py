@@ -251,7 +251,8 @@ async def _check_end(name: str, end: ProjectionEnd, journal: Journal) -> None:
     payload = await asyncio.to_thread(payload_at, journal.address, end.sequence)
     if payload is None:
         log.warning(
-            "the journal does not have the last command of the tables any more, so it is not compared",
+            "the journal does not show the last command of the tables, which snapshots or damage removed,"
+            " so it is not compared",
             journal=name,
             sequence=end.sequence,
         )

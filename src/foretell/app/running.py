@@ -24,8 +24,6 @@ from foretell.runtime.threads import let_threads_work
 
 LOOP_CLOSED: Final = "Event loop is closed"
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
 _JSON: Final = "json"
 _TEXT: Final = "text"
 

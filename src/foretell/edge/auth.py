@@ -92,7 +92,7 @@ class KeyReader(NamedTuple):
 
     @property
     def client_id(self) -> str:
-        """The key's name among those of API keys, of a stream."""
+        """The name of the key among those of API keys: a stream is opened with it."""
         return reader_id(self.key_hash)
 
 

@@ -5,9 +5,10 @@ that of an order that it meets. So the margin, which is fixed in the book, grows
 and past a bound nothing is matched: what may not settle in time is refused before anybody is promised anything.
 
 Two wallets that trade with each other may match more than the chain settles, and settlement gives takers turns. So a
-wallet with more than a few waiting trades has a lag of its own: that of its oldest trade, and about as many as a bound of them.
-Trades of such wallets are no lag for others, unless no trade at all gets into a block. For an order that meets a resting one of
-such a wallet, it is one where expirations are compared, since its trade may need what the others bring.
+taker with more than a few waiting trades, a backlog, has a lag of its own: the age of its oldest trade. From a number of
+them on, no more of its orders are taken that would match. Trades that it took are no lag for others, unless nothing leaves
+those that wait. For an order that meets a resting one of such a wallet, expirations are compared with the wallet's lag, since
+its trade may need what the others bring.
 
 A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other trades
 of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. Nor is one that
@@ -43,6 +44,7 @@ LOOK_PAUSE_MS: Final = 1_000
 """Between two looks at the trades that wait: orders may arrive by the thousand."""
 LOOKED_PER_MS: Final = 5
 """Trades for which the pause is a millisecond longer, so that looks take a bounded part of the loop."""
+LOOK_PAUSE_MS_MAX: Final = 10_000
 FEW_TRADES: Final = 5
 """Waiting trades up to which those of a taker show how long others have to wait."""
 WAITING_TRADES_MAX: Final = 1_000
@@ -65,8 +67,8 @@ NO_BACKLOG: Final = Backlog(0, 0)
 class Lag(NamedTuple):
     """What the waiting trades of an exchange say of how long the next one has to wait.
 
-    `seconds` is the age of the oldest one without those beside a failing one or a wallet with a backlog, and those that wait
-    for an earlier one; `oldest_s` is without those beside a failing one alone.
+    `seconds` is the age of the oldest one without those beside a failing one, those of takers with a backlog, and those that
+    wait for an earlier one; `oldest_s` is without those beside a failing one alone.
     """
 
     seconds: int
@@ -88,7 +90,7 @@ class SettlementLag:
         self._lag_s_max = lag_s_max
         self._lags: Mapping[Address, Lag] = {}
         self._passed_at_ms: dict[Address, int] = {}
-        """When trades of an exchange were seen to have left those that wait."""
+        """When a trade of an exchange was last seen to have left those that wait."""
         self._looks_at_ms = 0
 
     def refusal_of(self, command: PlaceOrder) -> Unavailable | None:
@@ -99,19 +101,19 @@ class SettlementLag:
         """
         now_ms = self._engine.clock_ms()
         if now_ms >= self._looks_at_ms:
-            unsettled = len(self._engine.state.unsettled_trades)
-            self._looks_at_ms = now_ms + LOOK_PAUSE_MS + unsettled // LOOKED_PER_MS
+            pause_ms = LOOK_PAUSE_MS + len(self._engine.state.unsettled_trades) // LOOKED_PER_MS
+            self._looks_at_ms = now_ms + min(pause_ms, LOOK_PAUSE_MS_MAX)
             self._lags = self._look(now_ms)
         if not self._lags:
             return None
         return self._refusal(self._engine.state, command, now_ms // 1000)
 
     def _look(self, now_ms: int) -> Mapping[Address, Lag]:
-        """Return the lags; trades of takers with a backlog are part of one while no trade gets into a block."""
+        """Return the lags; trades of takers with a backlog are part of one while none leaves those that wait."""
         found, state = {}, self._engine.state
-        busy = frozenset(taker for lag in self._lags.values() for taker in lag.backlogs)
-        behind = self._engine.trades_behind
-        for exchange, lag in lags_of(state, now_ms, behind=behind, busy=busy).items():
+        known_takers = frozenset(taker for lag in self._lags.values() for taker in lag.backlogs)
+        seen = lags_of(state, now_ms, behind=self._engine.trades_behind, with_backlog=known_takers)
+        for exchange, lag in seen.items():
             known = self._lags.get(exchange)
             if known is not None and _have_passed(state, known.waiting, lag.waiting):
                 self._passed_at_ms[exchange] = now_ms
@@ -145,11 +147,11 @@ def lags_of(
     now_ms: int,
     *,
     behind: Collection[str] = frozenset(),
-    busy: Collection[Address] = frozenset(),
+    with_backlog: Collection[Address] = frozenset(),
 ) -> Mapping[Address, Lag]:
     """Return the lag of each exchange with waiting trades; those `behind` wait for earlier ones.
 
-    The last trades of a backlog are old, so a taker that was `busy` is so until none of its trades waits.
+    The last trades of a backlog are old, so takers that were seen `with_backlog` have one until none of their trades waits.
     The trades are in the order of their matches, so the first that waits is the oldest. Trades of wallets
     that have a failing one may wait for that one alone.
     """
@@ -158,13 +160,15 @@ def lags_of(
     for each in _waiting_trades(state):
         waiting.setdefault(each.opened.exchange, []).append(each)
         counts[each.trade.taker] += 1
-    now_busy = {taker for taker, count in counts.items() if count > FEW_TRADES or taker in busy}
+    takers = {
+        taker for taker, count in counts.items() if count > FEW_TRADES or taker in with_backlog
+    }
     failing = _failing_wallets(state)
     return {
         exchange: Lag(
-            seconds=_oldest_s(trades, failing | now_busy, now_ms, behind),
+            seconds=_oldest_s(trades, failing, now_ms, takers, behind),
             oldest_s=_oldest_s(trades, failing, now_ms),
-            backlogs=_backlogs(trades, now_busy, failing, now_ms),
+            backlogs=_backlogs(trades, takers, failing, now_ms),
             waiting=frozenset(each.trade.trade_id for each in trades),
         )
         for exchange, trades in waiting.items()
@@ -190,25 +194,30 @@ def _failing_wallets(state: State) -> set[Address]:
 
 def _oldest_s(
     trades: Sequence[UnsettledTrade],
-    without: set[Address],
+    failing: set[Address],
     now_ms: int,
+    takers: Collection[Address] = frozenset(),
     behind: Collection[str] = frozenset(),
 ) -> int:
-    """Return the age of the oldest trade without those of some wallets, and those behind others; 0 without any."""
+    """Return the age of the oldest trade without those of failing wallets and of these takers, and those behind others.
+
+    It is 0 without any.
+    """
     for each in trades:
-        if each.trade.trade_id not in behind and without.isdisjoint(_wallets_of(each)):
+        is_left_out = each.trade.taker in takers or each.trade.trade_id in behind
+        if not is_left_out and failing.isdisjoint(_wallets_of(each)):
             return _age_s(each, now_ms)
     return 0
 
 
 def _backlogs(
-    trades: Sequence[UnsettledTrade], busy: set[Address], failing: set[Address], now_ms: int
+    trades: Sequence[UnsettledTrade], takers: set[Address], failing: set[Address], now_ms: int
 ) -> Mapping[Address, Backlog]:
-    """Return the backlogs of busy takers at the exchange of these trades."""
+    """Return the backlogs of takers at the exchange of these trades."""
     found: dict[Address, Backlog] = {}
     for each in trades:
         taker = each.trade.taker
-        if taker in busy:
+        if taker in takers:
             known = found.get(taker, NO_BACKLOG)
             seconds = known.seconds
             if not seconds and failing.isdisjoint(fill.maker for fill in each.trade.fills):
@@ -222,7 +231,7 @@ def _age_s(unsettled: UnsettledTrade, now_ms: int) -> int:
 
 
 def _have_passed(state: State, before: frozenset[str], now: frozenset[str]) -> bool:
-    """Return whether a trade that waited is in a block: it waits no longer, and was not deferred."""
+    """Return whether a trade that waited waits no longer, and was not deferred: it is in a block, or has ended."""
     for trade_id in before:
         if trade_id not in now:
             unsettled = state.unsettled_trades.get(trade_id)
@@ -258,7 +267,7 @@ def _may_expire(
     """Return whether an order, or one that it would meet, may expire within a lag; one that is refused meets none.
 
     The lag is at least that of each wallet that it would meet. Without one, or an order that expires, no order is looked at.
-    An order that would meet more than one look walks is one that may: it would be refused for free.
+    In a lag, an order that would meet more than one look walks is one that may: it would be refused for free.
     """
     latest_s = max([lag_s, *(each.seconds for each in lag.backlogs.values())])
     if latest_s <= LAG_TOLERATED_S or not _is_expiry_near(state, command, now_s + latest_s):
@@ -268,16 +277,16 @@ def _may_expire(
     except ForetellError:
         return False
     met = list(islice(orders_met(market, command), WALKED_MAX + 1))
-    if len(met) > WALKED_MAX:
-        return True
     others = [order for order in met if order.maker != command.order.maker]
     lags_s = [lag.backlogs[each.maker].seconds for each in others if each.maker in lag.backlogs]
     longest_s = max([lag_s, *lags_s])
     if longest_s <= LAG_TOLERATED_S or not others:
         return False
     before_s = now_s + longest_s
-    return _expires_by(command, before_s) or any(
-        order.leaves_at_s is not None and order.leaves_at_s <= before_s for order in others
+    return (
+        len(met) > WALKED_MAX
+        or _expires_by(command, before_s)
+        or any(each.leaves_at_s is not None and each.leaves_at_s <= before_s for each in others)
     )
 
 

@@ -28,7 +28,10 @@ def next_chain(chain: bytes, payload: bytes) -> bytes:
 
 
 def payload_digest(payload: bytes) -> bytes:
-    """Return what stands for a payload outside of its journal: a payload holds its time, so no two are the same."""
+    """Return what stands for a payload outside of its journal.
+
+    A payload holds its time, so two copies of a journal that went on apart do not have the same one at one sequence.
+    """
     return hashlib.blake2b(payload, digest_size=CHAIN_BYTES).digest()
 
 

@@ -49,8 +49,11 @@ async def check_budgets(tx: Transaction, context: RelayerContext, request: Relay
         return
     try:
         await _check_all_owners(tx, context, request)
-    except (RelayerGasReached, RelayerGasReserved) as refusal:
+    except RelayerGasReached as refusal:
         log.warning("the relayer's gas of 24 hours is used up", cause=refusal.message)
+        raise
+    except RelayerGasReserved as refusal:
+        log.info("the rest of the relayer's gas of 24 hours is for others", cause=refusal.message)
         raise
 
 

@@ -22,6 +22,8 @@ from foretell.domain.exchange.state_effects import restored_effects
 COMMANDS: Final = 1_200
 COMMANDS_PER_PICTURE: Final = 60
 PLACEMENTS_KEPT_MAX: Final = 150
+ENGINE_TIME: Final = "the matching engine's time, which never goes back, is"
+"""What the earlier engine's refusal of an expiration did not say."""
 
 RECORDED: Final[dict[int, str]] = {
     0: "70cd23da7a16e9696e15817676d0bc2862261cf35020df42c0655f166e558a18",
@@ -81,7 +83,8 @@ def _take(state: State, command: Command, seen: Any) -> Any:
     try:
         outcome: Outcome = apply(state, command)
     except ForetellError as refusal:
-        seen.update(f"{type(refusal).__name__} {refusal}".encode())
+        words = str(refusal).replace(ENGINE_TIME, "it is")
+        seen.update(f"{type(refusal).__name__} {words}".encode())
         return []
     shown = (outcome.is_change, outcome.result, outcome.effects)
     seen.update(encoded_before_version_2(shown))

@@ -144,7 +144,7 @@ def test_a_known_owner_has_a_part_of_what_is_left() -> None:
         check_reserve(GAS_MAX, hours, owner, 31, NOW_MS)
 
 
-@given(st.integers(1, 40), st.integers(1, 10**6))
+@given(st.integers(1, 40), st.integers(10_000, 10**6))
 def test_owners_who_take_all_that_they_may_leave_as_much_to_the_next(
     owners: int, gas_max: int
 ) -> None:
@@ -157,3 +157,11 @@ def test_owners_who_take_all_that_they_may_leave_as_much_to_the_next(
             check_reserve(gas_max, [NEW._replace(gas=used_gas)], owner, 1, NOW_MS)
         used_gas += share
     assert gas_max - used_gas >= (gas_max - gas_max // 2 - 1) * 0.98**owners
+
+
+def test_a_known_owner_may_have_one_transaction_however_little_is_left() -> None:
+    hours = used(GAS_MAX - 10)
+    check_reserve(GAS_MAX, hours, KNOWN, 10, NOW_MS)
+    for owner, gas in ((KNOWN, 11), (KNOWN._replace(gas=1), 9), (EMPTY, 10)):
+        with pytest.raises(RelayerGasReserved):
+            check_reserve(GAS_MAX, hours, owner, gas, NOW_MS)

@@ -23,7 +23,12 @@ from tests.rigs.values import (
 
 from foretell.domain.errors.exchange import EngineRestarting
 from foretell.domain.exchange.apply import apply
-from foretell.domain.exchange.commands import ExpireOrders, PlaceOrder, decode_command
+from foretell.domain.exchange.commands import (
+    DelayMarket,
+    ExpireOrders,
+    PlaceOrder,
+    decode_command,
+)
 from foretell.domain.exchange.effects import CloseReason, OrderClosed
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderStatus, OrderType
 from foretell.domain.exchange.state import State
@@ -219,3 +224,22 @@ async def test_attack_h1_a_cancel_looks_at_orders_of_its_market_and_key_alone(
     reply = await handle(rig.engine, request)
     assert isinstance(reply, CancelOrdersReply)
     assert (len(seen), len(reply.canceled)) == (walked, walked)
+
+
+async def test_attack_h1_a_delayed_order_waits_until_those_in_its_way_are_closed_and_meets_none(
+    rig: Rig,
+) -> None:
+    rig.clock.move(-5_000)
+    market = an_open_market().condition_id
+    await rig.engine.submit(DelayMarket(rig.clock.now_ms(), market, 3_000))
+    delayed = await place(rig, a_placing(a_buy("alice", 40, 5 * TOKEN)))
+    assert delayed.placement.status is OrderStatus.DELAYED
+    rig.clock.move(10_000)
+    elsewhere = a_placing(a_buy("alice", 40, market="other"), market=OTHER)
+    assert (await place(rig, elsewhere)).placement.status is OrderStatus.LIVE
+    await rig.engine.expire()
+    await until(lambda: bool(rig.engine.state.unsettled_trades))
+    (trade,) = rig.engine.state.unsettled_trades.values()
+    assert [fill.maker_order_id for fill in trade.trade.fills] == [rig.lasting.order_id]
+    assert sum(rig.closed_per_command) == DUE
+    assert digest(rig.replayed()) == digest(rig.engine.state)

@@ -55,7 +55,7 @@ async def test_attack_h4_strangers_leave_the_second_half_of_the_gas_to_owners_wh
     details = refused.json()["details"]
     assert (details["most"], details["used"], details["needed"]) == (0, 0, CREATE_GAS)
     assert refused.headers["retry-after"] == str(details["retry_after_s"])
-    assert [each["log_level"] for each in logs if "used up" in each["event"]] == ["warning"]
+    assert [each["log_level"] for each in logs if "for others" in each["event"]] == ["info"]
     assert await rig.sent_count() == before
     assert (await holder.submit(holder.create_body())).status_code == 200
 

@@ -34,7 +34,7 @@ class CrossesOwnOrders(Conflict):
 
 
 class TooManyUnsettledTrades(Unavailable):
-    """So many trades of the wallet wait for the chain that no further order of it is matched; nothing was done."""
+    """So many trades that the wallet took wait for the chain that no further order of it is taken that would match."""
 
     cure = "wait until trades of the wallet are in a block; orders that only rest are taken"
 

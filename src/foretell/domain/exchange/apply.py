@@ -35,9 +35,11 @@ from foretell.domain.exchange.decision import (
     Decision,
     Done,
     Placed,
+    book_changed,
     changed_level,
     closed_order,
     effects_of,
+    emptied_levels,
 )
 from foretell.domain.exchange.delays.delayed_orders import (
     close_delayed,
@@ -327,14 +329,19 @@ def _resolve(state: State, command: ResolveMarket) -> list[Effect]:
     if market is None:
         return []
     at_ms, reason, resting_max = command.at_ms, CloseReason.MARKET_RESOLVED, command.orders_max
+    was_open = market.is_open
+    emptied = emptied_levels(command.condition_id, market.book) if was_open else None
     resting = list(islice(market.book.orders(), resting_max))
     delayed_max = None if resting_max is None else resting_max - len(resting)
     delayed = list(islice(state.delays.in_market(command.condition_id), delayed_max))
+    if was_open:
+        state.end(market, at_ms)
     effects: list[Effect] = [state.close(order, reason, at_ms) for order in resting]
     effects += [close_delayed(state, order, reason, at_ms) for order in delayed]
     effects += state.book_changes(at_ms)
-    if market.is_open:
-        state.end(market, at_ms)
+    if emptied is not None and emptied.levels and state.tracks_book_changes:
+        effects.append(book_changed(emptied, at_ms))
+    if was_open:
         effects.append(MarketResolved(command.condition_id, at_ms))
     assert resting_max is not None or not state.has_orders(market), (
         "a resolved market has no orders"

@@ -248,6 +248,13 @@ def changed_levels(
     )
 
 
+def emptied_levels(condition_id: Bytes32, book: Book[LiveOrder]) -> ChangedLevels:
+    """Return all levels of a book as they are without their orders."""
+    sides = ((True, book.bids), (False, book.asks))
+    levels = [(is_bid, level.rank, 0) for is_bid, side in sides for level in side.usedlevels()]
+    return ChangedLevels(condition_id, book.ticks_per_one, 0, 0, tuple(levels))
+
+
 def closed_order(order: LiveOrder) -> ClosedOrder:
     """Return what effects need of an order that left its book."""
     return ClosedOrder(

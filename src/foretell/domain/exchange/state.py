@@ -351,7 +351,7 @@ class State:
     def changed_levels(
         self, touched: Iterable[tuple[Bytes32, Level[LiveOrder]]], at_ms: int
     ) -> list[ChangedLevels]:
-        """Return the levels that the present command changed, by market."""
+        """Return the levels that the present command changed, by market; a closed one has none any more."""
         levels_by_market: dict[Bytes32, dict[Level[LiveOrder], None]] = {}
         for condition_id, level in touched:
             levels_by_market.setdefault(condition_id, {})[level] = None
@@ -359,7 +359,7 @@ class State:
         for condition_id, levels in levels_by_market.items():
             market = self.market_by_id[condition_id]
             market.changed_at_ms = at_ms
-            if self.tracks_book_changes:
+            if self.tracks_book_changes and market.is_open:
                 changed.append(changed_levels(condition_id, market.book, levels))
         return changed
 

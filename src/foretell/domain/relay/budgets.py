@@ -4,7 +4,8 @@ Use is added up by the hour, so that a check reads 25 sums, however many transac
 until all of it is 24 hours ago: a transaction counts for at least 24 hours, and for less than 25.
 
 Accounts cost nothing, so many of them could use up the gas of all owners. The second half of it is kept for owners
-whose wallets hold something, and each has a small part of what is left: the more it has used, the sooner it waits.
+whose wallets hold something, and each has a small part of what is left, at least one transaction: the more it has used,
+the sooner it waits.
 """
 
 from collections.abc import Sequence
@@ -88,7 +89,8 @@ def check_reserve(
     if not is_reserved(gas_max, hours):
         return
     left = gas_max - sum(each.gas for each in hours)
-    most = left // OWNERS_SERVED if owner.is_known else 0
+    first = 0 if owner.gas else min(gas, left)
+    most = max(left // OWNERS_SERVED, first) if owner.is_known else 0
     if owner.gas + gas > most:
         wait_s = _gas_wait_s(hours, gas_max // 2, now_ms)
         raise RelayerGasReserved(most, owner.gas, gas, wait_s, is_known=owner.is_known)

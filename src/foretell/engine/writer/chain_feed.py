@@ -102,6 +102,7 @@ class ChainFeed:
     async def run_once(self) -> bool:
         """Submit what is new: markets, splits of trades, an observation and resolutions."""
         await self.markets.open_new(self.database, self.engine, self.place)
+        lower = await self._load_lower()
         async with self.database.reading() as tx:
             splits = await self._load_splits(tx)
             bars = await self._load_bars(tx)
@@ -109,9 +110,7 @@ class ChainFeed:
             delays = await self.sports.changes(
                 tx, self.engine.state, self.sports_delay_s * 1000, self.engine.clock_ms()
             )
-            last = await load_last_block(tx)
-            reading = await self._load_reading(tx, last)
-        reading = await self._load_lower(last) or reading
+            reading = lower or await self._load_reading(tx)
         observation = None
         if reading is not None:
             observation = observation_of(
@@ -153,7 +152,7 @@ class ChainFeed:
             at_ms = self.engine.clock_ms()
             await self.engine.submit(msgspec.structs.replace(part, at_ms=at_ms))
 
-    async def _load_reading(self, tx: Transaction, last: Block | None) -> ChainReading | None:
+    async def _load_reading(self, tx: Transaction) -> ChainReading | None:
         """Return the rows that changed since the last observed block, None before there are any.
 
         All rows are returned when that block is no longer on the chain. Tables that end below it are
@@ -161,20 +160,23 @@ class ChainFeed:
         not gone, so nothing is returned until they have reached it.
         """
         state = self.engine.state
+        last = await load_last_block(tx)
         if last is None or last.block_number < state.observed_block:
             return None
         is_linear = await load_block_hash(tx, state.observed_block) == state.observed_hash
         return await self._read(tx, last, state.observed_block if is_linear else BEFORE_ALL_BLOCKS)
 
-    async def _load_lower(self, last: Block | None) -> ChainReading | None:
+    async def _load_lower(self) -> ChainReading | None:
         """Return all rows of tables that end below the observed block if the chain itself went back; else None.
 
         What was confirmed stays so, as after any reorg that is deeper than the confirmations.
         """
         state, lower_head = self.engine.state, self.lower_head
-        if last is None or lower_head is None:
+        if lower_head is None:
             return None
-        if not await lower_head.is_end_of(last, state.observed_block):
+        async with self.database.reading() as tx:
+            last = await load_last_block(tx)
+        if last is None or not await lower_head.is_end_of(last, state.observed_block):
             return None
         async with self.database.reading() as tx:
             if await load_last_block(tx) != last:

@@ -25,7 +25,13 @@ from foretell.domain.exchange.commands import (
     decode_command,
 )
 from foretell.domain.exchange.delays.delayed_orders import due_releases
-from foretell.domain.exchange.effects import CloseReason, MarketResolved, OrderClosed, OrderPlaced
+from foretell.domain.exchange.effects import (
+    BookChanged,
+    CloseReason,
+    MarketResolved,
+    OrderClosed,
+    OrderPlaced,
+)
 from foretell.domain.exchange.snapshot import decode_state, encode_state
 from foretell.domain.exchange.state import State
 
@@ -122,3 +128,20 @@ def test_a_command_of_an_older_journal_closes_all_orders(state: State) -> None:
     )
     assert older == ResolveMarket(AT_MS, MARKET)
     assert len(closed(apply(state, older))) == ORDERS
+
+
+@pytest.mark.parametrize("orders_max", [None, 4, 1])
+def test_the_whole_book_leaves_with_the_first_part_and_nothing_of_it_changes_later(
+    state: State, orders_max: int | None
+) -> None:
+    """Nobody sees a best price of a resolved market again."""
+    outcomes = [apply(state, ResolveMarket(AT_MS, MARKET, orders_max)) for _ in range(ORDERS)]
+    first, *later = [
+        [each for each in outcome.effects if isinstance(each, BookChanged)] for outcome in outcomes
+    ]
+    (changed,) = first
+    assert (changed.best_bid_ticks, changed.best_ask_ticks) == (None, None)
+    prices = [(is_bid, ticks, size) for is_bid, ticks, size in changed.level_changes]
+    assert prices == [*[(True, 41 - n, 0) for n in range(4)], (False, 60, 0), (False, 61, 0)]
+    assert later == [[]] * (ORDERS - 1)
+    assert isinstance(outcomes[0].effects[-1], MarketResolved)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from foretell.domain.exchange.book import is_bid
-from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.commands import PlaceOrder, ReleaseOrder
 from foretell.domain.exchange.ledger import LiveOrder
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.state import Market, State
@@ -34,7 +34,8 @@ def due_orders_met(
     There may be some more than it meets, but never fewer if they are all.
     """
     market = state.market_by_id.get(command.condition_id)
-    if market is None or not market.is_open or command.order_id in state.placed:
+    is_placed = command.order_id in state.placed and not isinstance(command, ReleaseOrder)
+    if market is None or not market.is_open or is_placed:
         return OrdersInTheWay([], is_all=True)
     due: list[LiveOrder] = []
     orders, now_s = orders_met(market, command), command.at_ms // 1000

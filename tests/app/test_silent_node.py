@@ -185,7 +185,7 @@ async def test_attack_l1_settlement_begins_in_its_process_when_the_node_is_admit
     started = asyncio.Event()
 
     class Process:
-        def __init__(self, *_: object) -> None:
+        def __init__(self, *_: object, **__: object) -> None:
             """Take what the real one is given."""
 
         async def run(self) -> None:

@@ -2,8 +2,8 @@
 
 A start notes them in the data folder, and chain and journals in the database too. A later start that finds
 another of them says so; it refuses another chain under orders that exist, another journal under tables that
-have commands, a journal that went on apart from them, and another number of shards. The chain of a node that is silent at the start is compared at its first
-answer.
+have commands, a journal that went on apart from them, and another number of shards. The chain of a node that is
+silent at the start is compared at its first answer.
 """
 
 import asyncio

@@ -5,17 +5,16 @@ that of an order that it meets. So the margin, which is fixed in the book, grows
 and past a bound nothing is matched: what may not settle in time is refused before anybody is promised anything.
 
 Two wallets that trade with each other may match more than the chain settles, and settlement gives takers turns. So a
-taker with more than a few waiting trades, a backlog, has a lag of its own: the age of its oldest trade. From a number of
-them on, no more of its orders are taken that would match. Trades that it took are no lag for others, unless nothing leaves
-those that wait. For an order that meets a resting one of such a wallet, expirations are compared with the wallet's lag, since
-its trade may need what the others bring.
+taker with more than a few waiting trades, a backlog, has a lag of its own: the age of its oldest trade. From a number
+of them on, no more of its orders are taken that would match. Trades that it took are no lag for others, unless nothing
+leaves those that wait. For an order that meets a resting one of such a wallet, expirations are compared with the
+wallet's lag, since its trade may need what the others bring.
 
-A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other trades
-of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. Nor is one that
-was tried and waits for an earlier one. While the node
-refuses everything, trades stay `MATCHED`, which is a lag. A trade of a halted market is no sign either. Each exchange has
-a lag of its own: while one is paused, orders of the other go on, where settlement has no trade wait for one that the
-pause or a halt stops.
+A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other
+trades of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. Nor is
+one that was tried and waits for an earlier one. While the node refuses everything, trades stay `MATCHED`, which is a
+lag. A trade of a halted market is no sign either. Each exchange has a lag of its own: while one is paused, orders of
+the other go on, where settlement has no trade wait for one that the pause or a halt stops.
 """
 
 from collections import Counter
@@ -67,8 +66,8 @@ NO_BACKLOG: Final = Backlog(0, 0)
 class Lag(NamedTuple):
     """What the waiting trades of an exchange say of how long the next one has to wait.
 
-    `seconds` is the age of the oldest one without those beside a failing one, those of takers with a backlog, and those that
-    wait for an earlier one; `oldest_s` is without those beside a failing one alone.
+    `seconds` is the age of the oldest one without those beside a failing one, those of takers with a backlog, and those
+    that wait for an earlier one; `oldest_s` is without those beside a failing one alone.
     """
 
     seconds: int
@@ -77,8 +76,24 @@ class Lag(NamedTuple):
     waiting: frozenset[str]
     """The ids of the trades."""
 
+    @property
+    def longest_s(self) -> int:
+        """The longest lag of any order: that of all, or of a taker with a backlog."""
+        return max([self.seconds, *(each.seconds for each in self.backlogs.values())])
 
-NO_LAG: Final = Lag(0, 0, {}, frozenset())
+    @property
+    def may_refuse(self) -> bool:
+        """Whether there is an order that it refuses."""
+        return self.longest_s > LAG_TOLERATED_S or any(
+            each.trades >= WAITING_TRADES_MAX for each in self.backlogs.values()
+        )
+
+
+class Bounds(NamedTuple):
+    """A lag that refuses orders, and the longest one of any order."""
+
+    lag: Lag
+    longest_s: int
 
 
 class SettlementLag:
@@ -88,7 +103,10 @@ class SettlementLag:
         """Past `lag_s_max` nothing is matched; 0 is for any lag."""
         self._engine = engine
         self._lag_s_max = lag_s_max
-        self._lags: Mapping[Address, Lag] = {}
+        self._seen: Mapping[Address, Lag] = {}
+        """The lags as of the last look."""
+        self._bounds: Mapping[Address, Bounds] = {}
+        """Those of them that refuse orders."""
         self._passed_at_ms: dict[Address, int] = {}
         """When a trade of an exchange was last seen to have left those that wait."""
         self._looks_at_ms = 0
@@ -103,18 +121,23 @@ class SettlementLag:
         if now_ms >= self._looks_at_ms:
             pause_ms = LOOK_PAUSE_MS + len(self._engine.state.unsettled_trades) // LOOKED_PER_MS
             self._looks_at_ms = now_ms + min(pause_ms, LOOK_PAUSE_MS_MAX)
-            self._lags = self._look(now_ms)
-        if not self._lags:
+            self._seen = self._look(now_ms)
+            self._bounds = {
+                exchange: Bounds(lag, lag.longest_s)
+                for exchange, lag in self._seen.items()
+                if lag.may_refuse
+            }
+        if not self._bounds:
             return None
         return self._refusal(self._engine.state, command, now_ms // 1000)
 
     def _look(self, now_ms: int) -> Mapping[Address, Lag]:
         """Return the lags; trades of takers with a backlog are part of one while none leaves those that wait."""
         found, state = {}, self._engine.state
-        known_takers = frozenset(taker for lag in self._lags.values() for taker in lag.backlogs)
+        known_takers = frozenset(taker for lag in self._seen.values() for taker in lag.backlogs)
         seen = lags_of(state, now_ms, behind=self._engine.trades_behind, with_backlog=known_takers)
         for exchange, lag in seen.items():
-            known = self._lags.get(exchange)
+            known = self._seen.get(exchange)
             if known is not None and _have_passed(state, known.waiting, lag.waiting):
                 self._passed_at_ms[exchange] = now_ms
             stalled_s = (now_ms - self._passed_at_ms.get(exchange, 0)) // 1000
@@ -125,15 +148,18 @@ class SettlementLag:
         market = state.market_by_id.get(command.condition_id)
         if market is None or command.order_id in state.placed:
             return None
-        lag = self._lags.get(market.opened.exchange, NO_LAG)
-        taker = command.order.maker
+        bounds = self._bounds.get(market.opened.exchange)
+        if bounds is None:
+            return None
+        lag, taker = bounds.lag, command.order.maker
         own = lag.backlogs.get(taker, NO_BACKLOG)
         if own.trades >= WAITING_TRADES_MAX and _would_match(market, command):
             return TooManyUnsettledTrades(taker, WAITING_TRADES_MAX)
         lag_s = max(lag.seconds, own.seconds)
         is_late = lag_s > LAG_TOLERATED_S and self._is_late(market, command, now_s, lag_s)
-        is_late = is_late or _may_expire(state, market, command, lag, lag_s, now_s)
-        return EngineBusy() if is_late else None
+        if is_late or _may_expire(state, market, command, bounds, now_s):
+            return EngineBusy()
+        return None
 
     def _is_late(self, market: Market, command: PlaceOrder, now_s: int, lag_s: int) -> bool:
         is_past_bound = 0 < self._lag_s_max < lag_s
@@ -151,8 +177,8 @@ def lags_of(
 ) -> Mapping[Address, Lag]:
     """Return the lag of each exchange with waiting trades; those `behind` wait for earlier ones.
 
-    The last trades of a backlog are old, so takers that were seen `with_backlog` have one until none of their trades waits.
-    The trades are in the order of their matches, so the first that waits is the oldest. Trades of wallets
+    The last trades of a backlog are old, so takers that were seen `with_backlog` have one until none of their trades
+    waits. The trades are in the order of their matches, so the first that waits is the oldest. Trades of wallets
     that have a failing one may wait for that one alone.
     """
     waiting: dict[Address, list[UnsettledTrade]] = {}
@@ -199,7 +225,7 @@ def _oldest_s(
     takers: Collection[Address] = frozenset(),
     behind: Collection[str] = frozenset(),
 ) -> int:
-    """Return the age of the oldest trade without those of failing wallets and of these takers, and those behind others.
+    """Return the age of the oldest trade without those of failing wallets and of these takers, and those `behind`.
 
     It is 0 without any.
     """
@@ -262,24 +288,26 @@ def _expires_by(command: PlaceOrder, time_s: int) -> bool:
 
 
 def _may_expire(
-    state: State, market: Market, command: PlaceOrder, lag: Lag, lag_s: int, now_s: int
+    state: State, market: Market, command: PlaceOrder, bounds: Bounds, now_s: int
 ) -> bool:
     """Return whether an order, or one that it would meet, may expire within a lag; one that is refused meets none.
 
-    The lag is at least that of each wallet that it would meet. Without one, or an order that expires, no order is looked at.
-    In a lag, an order that would meet more than one look walks is one that may: it would be refused for free.
+    The lag is at least that of each wallet that it would meet, and its own. Without one, or an order that expires, no
+    order is looked at. In a lag, an order that would meet more than one look walks is one that may: it would be refused
+    for free.
     """
-    latest_s = max([lag_s, *(each.seconds for each in lag.backlogs.values())])
-    if latest_s <= LAG_TOLERATED_S or not _is_expiry_near(state, command, now_s + latest_s):
+    if not _is_expiry_near(state, command, now_s + bounds.longest_s):
         return False
     try:
         check_order(state, command)
     except ForetellError:
         return False
     met = list(islice(orders_met(market, command), WALKED_MAX + 1))
-    others = [order for order in met if order.maker != command.order.maker]
-    lags_s = [lag.backlogs[each.maker].seconds for each in others if each.maker in lag.backlogs]
-    longest_s = max([lag_s, *lags_s])
+    taker, lag = command.order.maker, bounds.lag
+    others = [order for order in met if order.maker != taker]
+    wallets = {taker, *(each.maker for each in others)}
+    lags_s = [lag.backlogs[wallet].seconds for wallet in wallets & lag.backlogs.keys()]
+    longest_s = max([lag.seconds, *lags_s])
     if longest_s <= LAG_TOLERATED_S or not others:
         return False
     before_s = now_s + longest_s

@@ -211,7 +211,7 @@ def test_attack_h2_no_anonymous_connection_takes_an_authenticated_place(
     steps: list[tuple[str, int]], kept: int
 ) -> None:
     """Connect, show one of three keys, end, and open a proxy's stream, in any order."""
-    limits = PlaceLimits(8, of_address=100, of_key=3, kept=kept, reserved=4, provisional=2)
+    limits = PlaceLimits(8, of_address=100, of_account=3, kept=kept, reserved=4, provisional=2)
     places, held = ConnectionPlaces(limits, lambda: ClientAddresses([PROXY])), list[Held]()
     for act, number in steps:
         if act == "c":
@@ -239,8 +239,8 @@ def check(places: ConnectionPlaces, limits: PlaceLimits, held: list[Held]) -> No
     assert counts[Standing.ANONYMOUS] <= limits.total - limits.reserved
     assert counts[Standing.PROVISIONAL] <= limits.provisional
     assert counts[Standing.AUTHENTICATED] == places.authenticated
-    keys = Counter(place.key for place in here if place.standing is Standing.AUTHENTICATED)
-    assert all(count <= limits.of_key for count in keys.values())
+    keys = Counter(place.account for place in here if place.standing is Standing.AUTHENTICATED)
+    assert all(count <= limits.of_account for count in keys.values())
 
 
 def test_attack_h2_of_a_key_with_few_connections_none_is_closed() -> None:
@@ -271,7 +271,7 @@ def show(places: ConnectionPlaces, held: Held, key: str, peer: str = "1.1.1.1") 
     return held.place.standing is Standing.AUTHENTICATED
 
 
-FEW = PlaceLimits(total=13, of_key=100, kept=3, reserved=3, provisional=1)
+FEW = PlaceLimits(total=13, of_account=100, kept=3, reserved=3, provisional=1)
 """Twelve places for authenticated connections, of which a key and an address keep three each."""
 
 

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import Final, Generic, Protocol, TypeVar
 
 KEPT: Final = 100
-"""Connections of one key, and of one address, that are closed for nobody."""
+"""Connections of one account, and of one address, that are closed for nobody."""
 _LOOKS_MAX: Final = 64
 """Connections that are looked at for an idle one, at one time."""
 
@@ -25,7 +25,7 @@ class BusyOrIdle(Protocol):
 class HeldPlace(Protocol):
     """A place, as far as it matters which one makes way."""
 
-    key: str
+    account: str
     client: str
 
     @property
@@ -37,46 +37,46 @@ PlaceT = TypeVar("PlaceT", bound=HeldPlace)
 
 
 class AuthenticatedPlaces(Generic[PlaceT]):
-    """Counts the connections that have shown a key, by their key and by their address."""
+    """Counts the connections that have shown a key, by its account and by their address."""
 
     def __init__(self, kept: int = KEPT) -> None:
-        self._by_key = _Groups[PlaceT](kept)
+        self._by_account = _Groups[PlaceT](kept)
         self._by_client = _Groups[PlaceT](kept)
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def of_key(self, key: str) -> int:
-        """Return the number of places of a key."""
-        return self._by_key.count(key)
+    def of_account(self, account: str) -> int:
+        """Return the number of places of an account."""
+        return self._by_account.count(account)
 
     def add(self, place: PlaceT) -> None:
-        """Count a place, whose key is known."""
+        """Count a place, whose account is known."""
         self._count += 1
-        self._by_key.add(place.key, place)
+        self._by_account.add(place.account, place)
         if place.client:  # a proxy has the connections of many clients
             self._by_client.add(place.client, place)
 
     def remove(self, place: PlaceT) -> None:
         """Count a place no more."""
         self._count -= 1
-        self._by_key.remove(place.key, place)
+        self._by_account.remove(place.account, place)
         if place.client:
             self._by_client.remove(place.client, place)
 
-    def dispensable(self, key: str, client: str) -> PlaceT | None:
-        """Return the place that makes way for a connection of a key and an address, None if there is none.
+    def dispensable(self, account: str, client: str) -> PlaceT | None:
+        """Return the place that makes way for a connection of an account and an address, None if there is none.
 
-        The key comes first: traders may share an address with one that has many connections.
+        The account comes first: traders may share an address with one that has many connections.
         """
-        if self._by_key.has_large:
-            return self._by_key.dispensable(key)
+        if self._by_account.has_large:
+            return self._by_account.dispensable(account)
         return self._by_client.dispensable(client)
 
 
 class _Groups(Generic[PlaceT]):
-    """Places of each key or of each address, the oldest first.
+    """Places of each account or of each address, the oldest first.
 
     Those with more than `kept` are known by name, so that the largest one is found among a few.
     """

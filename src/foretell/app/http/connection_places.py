@@ -1,7 +1,7 @@
 """The places for connections of a process: a number in total, with a part reserved for authenticated ones.
 
-An authenticated connection has carried a request with a verified API key. It keeps its place, unless its key
-or its address has many and no other place is left for a key with fewer. All others are anonymous: they never take
+An authenticated connection has carried a request with a verified API key, and counts for its account. It keeps its place,
+unless its account or its address has many and no other place is left for an account with fewer. All others are anonymous: they never take
 the reserved part, and one of them is closed when an authenticated connection needs its place.
 
 Since a key is known only after a connection has its place, a new one that finds the places of anonymous
@@ -30,8 +30,8 @@ from foretell.runtime.lru import LruCache
 from foretell.runtime.pauses import Pauses
 
 PER_ADDRESS_MAX: Final = 1_000
-PER_KEY_MAX: Final = 1_000
-"""Connections of one key that count as authenticated: keys cost nothing."""
+PER_ACCOUNT_MAX: Final = 1_000
+"""Connections of one account that count as authenticated."""
 REQUEST_PAUSE_FACTOR: Final = 1.0
 """The pause after a stranger's request, in lengths of what its first steps took: those of all addresses have about half of the
 loop's time."""
@@ -55,13 +55,13 @@ _CLIENTS_MAX: Final = 10_000
 
 
 class PlaceLimits(NamedTuple):
-    """Numbers of connections: in total, of one address or key, and the parts of the total."""
+    """Numbers of connections: in total, of one address or account, and the parts of the total."""
 
     total: int = UNLIMITED
     of_address: int = PER_ADDRESS_MAX
-    of_key: int = PER_KEY_MAX
+    of_account: int = PER_ACCOUNT_MAX
     kept: int = KEPT
-    """Authenticated ones of a key, and of an address, that are closed for nobody."""
+    """Authenticated ones of an account, and of an address, that are closed for nobody."""
     reserved: int = 0
     """Which anonymous connections cannot take, the provisional ones included."""
     provisional: int = 0
@@ -131,7 +131,7 @@ class ClientAllowances(NamedTuple):
 class Place:
     """The place of one connection."""
 
-    __slots__ = ("_allowances", "_places", "client", "holder", "is_taken", "key", "standing")
+    __slots__ = ("_allowances", "_places", "account", "client", "holder", "is_taken", "standing")
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Place:
         """The address that the connection counts for; empty for a trusted proxy."""
         self.holder = holder
         self.standing = Standing.ANONYMOUS
-        self.key = ""
+        self.account = ""
         self.is_taken = True
 
     @property
@@ -159,10 +159,10 @@ class Place:
         """Whether all requests on the connection are of a client that has shown a key."""
         return self.standing is Standing.AUTHENTICATED and bool(self.client)
 
-    def show_key(self, key_id: str) -> None:
-        """Have the connection count as authenticated: a request on it was verified with a key."""
+    def show_key(self, account: str) -> None:
+        """Have the connection count as authenticated: a request on it was verified with a key of this account."""
         if self.standing is not Standing.AUTHENTICATED and self.is_taken:
-            self._places.admit_authenticated(self, key_id)
+            self._places.admit_authenticated(self, account)
 
     def begin_stream(self) -> None:
         """Have a proxy's connection show a key again: it belongs to one client from now on."""
@@ -287,17 +287,17 @@ class ConnectionPlaces:
         forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for")
         return self._addresses().client(peer and peer[0], forwarded.decode("latin-1") or None)
 
-    def admit_authenticated(self, place: Place, key_id: str) -> None:
-        """Count a place as authenticated, unless there is no place for it, or the key has too many.
+    def admit_authenticated(self, place: Place, account: str) -> None:
+        """Count a place as authenticated, unless there is no place for it, or the account has too many.
 
         When there is no other place, an anonymous connection is closed for a provisional one, or one of
-        the key or the address that has most.
+        the account or the address that has most.
         """
-        if self._authenticated.of_key(key_id) >= self._limits.of_key:
+        if self._authenticated.of_account(account) >= self._limits.of_account:
             return
         if place.is_provisional and not self._has_room():
             dispensable = idle_or_oldest(self._anonymous) or self._authenticated.dispensable(
-                key_id, place.client
+                account, place.client
             )
             if dispensable is None:
                 return
@@ -305,7 +305,7 @@ class ConnectionPlaces:
         self._remove(place)
         if place.is_provisional:
             place.holder.keep_open()
-        place.standing, place.key = Standing.AUTHENTICATED, key_id
+        place.standing, place.account = Standing.AUTHENTICATED, account
         self._authenticated.add(place)
 
     def admit_anonymous(self, place: Place) -> None:

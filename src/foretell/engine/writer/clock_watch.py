@@ -4,8 +4,6 @@ The times of commands never go back, also not at a start from the journal. When 
 the engine's time stands still until the clock has caught up. Meanwhile GTD orders that expire before it are refused.
 """
 
-import math
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -17,7 +15,6 @@ from foretell.runtime.worker import PollIntervals, run_worker
 PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 AHEAD_S_MAX: Final = 5
 """Clocks of two machines that lead a shard in turn differ by less, and so does one that is adjusted all the time."""
-LINE_EVERY_S: Final = 60.0
 
 AHEAD: Final = Gauge(
     "foretell_engine_clock_ahead_seconds",
@@ -28,14 +25,14 @@ log = structlog.get_logger(__name__)
 
 
 class ClockWatch:
-    """Compares an engine's time with the clock once a second; logs once a minute while the engine is ahead."""
+    """Compares an engine's time with the clock once a second.
 
-    def __init__(
-        self, ahead_ms: Callable[[], int], monotonic_s: Callable[[], float] = time.monotonic
-    ) -> None:
+    An engine that is ahead is logged when it exceeds `AHEAD_S_MAX`, and again when it no longer does.
+    """
+
+    def __init__(self, ahead_ms: Callable[[], int]) -> None:
         self._ahead_ms = ahead_ms
-        self._monotonic_s = monotonic_s
-        self._logged_at_s = -math.inf
+        self._is_ahead = False
 
     async def run(self) -> None:
         """Compare every second, until canceled."""
@@ -43,14 +40,17 @@ class ClockWatch:
 
     async def run_once(self) -> bool:
         """Compare once, and log what is due."""
-        ahead_s, now_s = self._ahead_ms() / 1000, self._monotonic_s()
+        ahead_s = self._ahead_ms() / 1000
         AHEAD.set(ahead_s)
-        if ahead_s > AHEAD_S_MAX and now_s - self._logged_at_s >= LINE_EVERY_S:
-            self._logged_at_s = now_s
+        is_ahead = ahead_s > AHEAD_S_MAX
+        if is_ahead and not self._is_ahead:
             log.warning(
                 "the engine's time is ahead of this machine's clock",
                 seconds=round(ahead_s),
                 consequence="it stands still, and GTD orders that expire before it are refused, until"
                 " the clock has caught up",
             )
+        elif self._is_ahead and not is_ahead:
+            log.warning("this machine's clock has caught up with the engine's time")
+        self._is_ahead = is_ahead
         return False

@@ -21,7 +21,7 @@ from tests.rigs.values import (
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.open_orders import TooManyUnsettledTrades
 from foretell.domain.exchange.commands import HaltMarket, PlaceOrder
-from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType
+from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType, SignedOrder
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.engine import settlement_lag
 from foretell.engine.settlement_lag import (
@@ -351,6 +351,75 @@ async def test_h4_a_trade_that_waits_for_one_of_a_backlog_is_no_lag(
     await mine(engine, backlog[1])
     clock.move(2 * LOOK_PAUSE_MS)
     assert lag.refusal_of(selling_of("dora")) is None
+
+
+async def sell_at_the_event(engine: Engine, clock: Clock) -> PlaceOrder:
+    """Have a trade wait at another exchange, behind one of a backlog; return a sell that would match there."""
+    event = an_open_market("event", exchange=NEG_RISK_EXCHANGE)
+    await engine.submit(event)
+    await engine.submit(some_funds("erin", "frank", "gina", market="event"))
+
+    def placing(order: SignedOrder) -> PlaceOrder:
+        return a_placing(order, OrderType.GTC, event, at_ms=clock.at_ms)
+
+    await engine.submit(placing(a_sell("erin", salt="40", market="event")))
+    await engine.submit(placing(a_buy("frank", salt="40", market="event")))
+    await engine.submit(placing(a_buy("frank", salt="41", market="event")))
+    engine.trades_behind = frozenset({list(engine.state.unsettled_trades)[-1]})
+    return placing(a_sell("gina", salt="42", market="event"))
+
+
+async def test_h4_a_trade_behind_the_backlog_of_one_exchange_stops_no_other(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    """The maker of a backlog sells on at a quiet exchange what that brings: nothing else leaves the trades there."""
+    selling_there = await sell_at_the_event(engine, clock)
+    lag = SettlementLag(engine)
+    for trade_id in backlog:
+        assert lag.refusal_of(selling_there) is None
+        clock.move((LAG_REFUSED_S // 2) * 1000)
+        await mine(engine, trade_id)
+    assert lag.refusal_of(selling_there) is None
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    assert isinstance(lag.refusal_of(selling_there), EngineBusy), "nothing leaves any exchange"
+
+
+async def test_h4_a_trade_behind_the_backlog_of_a_maker_keeps_its_taker_not_out(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    """A bot that took one order of a wallet with a backlog beside many of others, which have settled."""
+    await engine.submit(some_funds("erin", "frank"))
+    lag, known = SettlementLag(engine), set(engine.state.unsettled_trades)
+    for salt in range(200, 201 + FEW_TRADES):
+        maker = "carol" if salt == 200 else "frank"
+        for order in (a_sell(maker, 60, salt=str(salt)), a_buy("erin", 60, salt=str(salt))):
+            await engine.submit(a_placing(order, at_ms=clock.at_ms))
+    behind, *others = [each for each in engine.state.unsettled_trades if each not in known]
+    assert len(others) == FEW_TRADES
+    assert lag.refusal_of(selling_of("erin")) is None
+    await mine(engine, *others)
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    await mine(engine, backlog[0])
+    assert isinstance(lag.refusal_of(selling_of("erin")), EngineBusy)
+    engine.trades_behind = frozenset({behind})
+    clock.move(2 * LOOK_PAUSE_MS)
+    await mine(engine, backlog[1])
+    assert lag.refusal_of(selling_of("erin")) is None
+
+
+async def test_a_clock_that_was_set_back_holds_no_look_up(engine: Engine, clock: Clock) -> None:
+    """The engine's time stands still until the clock has caught up."""
+    await rest(engine, clock, leaves_in_s=None)
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    lag = SettlementLag(engine)
+    refused = selling()
+    assert isinstance(lag.refusal_of(refused), EngineBusy)
+    await engine.submit(a_placing(a_buy("alice", 49, salt="50"), at_ms=clock.at_ms))
+    await mine(engine, *engine.state.unsettled_trades)
+    assert isinstance(lag.refusal_of(refused), EngineBusy)
+    clock.move(-3_600_000)
+    assert engine.ahead_ms == 3_600_000
+    assert lag.refusal_of(refused) is None
 
 
 @pytest.mark.parametrize("is_maker_busy", [True, False])

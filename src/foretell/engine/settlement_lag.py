@@ -12,7 +12,7 @@ wallet's lag, since its trade may need what the others bring.
 
 A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other
 trades of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. Nor is
-one that was tried and waits for an earlier one. While the node refuses everything, trades stay `MATCHED`, which is a
+one that was tried and waits for an earlier one, maybe of another exchange, while any trade leaves those that wait. While the node refuses everything, trades stay `MATCHED`, which is a
 lag. A trade of a halted market is no sign either. Each exchange has a lag of its own: while one is paused, orders of
 the other go on, where settlement has no trade wait for one that the pause or a halt stops.
 """
@@ -54,23 +54,30 @@ _RETRYING: Final = TradeStatus.RETRYING
 
 
 class Backlog(NamedTuple):
-    """The waiting trades of a taker: how many, and the age of the oldest one that no failing maker holds up."""
+    """The waiting trades of a taker: how many, and the age of the oldest one that no failing maker holds up.
+
+    `seconds` is without those that wait for an earlier one: a maker that has a backlog delays no other order of the
+    taker's. `oldest_s` is with them.
+    """
 
     trades: int
     seconds: int
+    oldest_s: int
 
 
-NO_BACKLOG: Final = Backlog(0, 0)
+NO_BACKLOG: Final = Backlog(0, 0, 0)
 
 
 class Lag(NamedTuple):
     """What the waiting trades of an exchange say of how long the next one has to wait.
 
     `seconds` is the age of the oldest one without those beside a failing one, those of takers with a backlog, and those
-    that wait for an earlier one; `oldest_s` is without those beside a failing one alone.
+    that wait for an earlier one; `taken_s` is with those of such takers, and `oldest_s` without those beside a failing
+    one alone.
     """
 
     seconds: int
+    taken_s: int
     oldest_s: int
     backlogs: Mapping[Address, Backlog]
     waiting: frozenset[str]
@@ -79,7 +86,7 @@ class Lag(NamedTuple):
     @property
     def longest_s(self) -> int:
         """The longest lag of any order: that of all, or of a taker with a backlog."""
-        return max([self.seconds, *(each.seconds for each in self.backlogs.values())])
+        return max([self.seconds, *(each.oldest_s for each in self.backlogs.values())])
 
     @property
     def may_refuse(self) -> bool:
@@ -109,18 +116,20 @@ class SettlementLag:
         """Those of them that refuse orders."""
         self._passed_at_ms: dict[Address, int] = {}
         """When a trade of an exchange was last seen to have left those that wait."""
-        self._looks_at_ms = 0
+        self._looked_at_ms = self._looks_at_ms = 0
+        """When the trades were looked at, and are again, by this machine's clock."""
 
     def refusal_of(self, command: PlaceOrder) -> Unavailable | None:
         """Return why an order is not taken now: it, or one that it meets, may expire before settlement reaches them.
 
         An order that was placed before has its answer already. Without a lag this is one comparison of
-        times.
+        times. A look is due as well when the clock was set back, which the engine's time does not follow.
         """
         now_ms = self._engine.clock_ms()
-        if now_ms >= self._looks_at_ms:
+        at_ms = now_ms - self._engine.ahead_ms
+        if not self._looked_at_ms <= at_ms < self._looks_at_ms:
             pause_ms = LOOK_PAUSE_MS + len(self._engine.state.unsettled_trades) // LOOKED_PER_MS
-            self._looks_at_ms = now_ms + min(pause_ms, LOOK_PAUSE_MS_MAX)
+            self._looked_at_ms, self._looks_at_ms = at_ms, at_ms + min(pause_ms, LOOK_PAUSE_MS_MAX)
             self._seen = self._look(now_ms)
             self._bounds = {
                 exchange: Bounds(lag, lag.longest_s)
@@ -132,16 +141,24 @@ class SettlementLag:
         return self._refusal(self._engine.state, command, now_ms // 1000)
 
     def _look(self, now_ms: int) -> Mapping[Address, Lag]:
-        """Return the lags; trades of takers with a backlog are part of one while none leaves those that wait."""
+        """Return the lags.
+
+        Trades of takers with a backlog are part of one while none leaves those that wait at the exchange, and those
+        behind earlier ones, which may be of another exchange, while none leaves those that wait at any.
+        """
         found, state = {}, self._engine.state
         known_takers = frozenset(taker for lag in self._seen.values() for taker in lag.backlogs)
         seen = lags_of(state, now_ms, behind=self._engine.trades_behind, with_backlog=known_takers)
-        for exchange, lag in seen.items():
-            known = self._seen.get(exchange)
-            if known is not None and _have_passed(state, known.waiting, lag.waiting):
+        for exchange, known in self._seen.items():
+            waiting = seen[exchange].waiting if exchange in seen else frozenset[str]()
+            if _have_passed(state, known.waiting, waiting):
                 self._passed_at_ms[exchange] = now_ms
+        any_passed_at_ms = max(self._passed_at_ms.values(), default=0)
+        for exchange, lag in seen.items():
             stalled_s = (now_ms - self._passed_at_ms.get(exchange, 0)) // 1000
-            found[exchange] = lag._replace(seconds=max(lag.seconds, min(lag.oldest_s, stalled_s)))
+            all_stalled_s = (now_ms - any_passed_at_ms) // 1000
+            ages_s = lag.seconds, min(lag.taken_s, stalled_s), min(lag.oldest_s, all_stalled_s)
+            found[exchange] = lag._replace(seconds=max(ages_s))
         return found
 
     def _refusal(self, state: State, command: PlaceOrder, now_s: int) -> Unavailable | None:
@@ -193,8 +210,9 @@ def lags_of(
     return {
         exchange: Lag(
             seconds=_oldest_s(trades, failing, now_ms, takers, behind),
+            taken_s=_oldest_s(trades, failing, now_ms, behind=behind),
             oldest_s=_oldest_s(trades, failing, now_ms),
-            backlogs=_backlogs(trades, takers, failing, now_ms),
+            backlogs=_backlogs(trades, takers, failing, now_ms, behind),
             waiting=frozenset(each.trade.trade_id for each in trades),
         )
         for exchange, trades in waiting.items()
@@ -237,7 +255,11 @@ def _oldest_s(
 
 
 def _backlogs(
-    trades: Sequence[UnsettledTrade], takers: set[Address], failing: set[Address], now_ms: int
+    trades: Sequence[UnsettledTrade],
+    takers: set[Address],
+    failing: set[Address],
+    now_ms: int,
+    behind: Collection[str],
 ) -> Mapping[Address, Backlog]:
     """Return the backlogs of takers at the exchange of these trades."""
     found: dict[Address, Backlog] = {}
@@ -245,10 +267,13 @@ def _backlogs(
         taker = each.trade.taker
         if taker in takers:
             known = found.get(taker, NO_BACKLOG)
-            seconds = known.seconds
-            if not seconds and failing.isdisjoint(fill.maker for fill in each.trade.fills):
-                seconds = _age_s(each, now_ms)
-            found[taker] = Backlog(known.trades + 1, seconds)
+            age_s = 0
+            if failing.isdisjoint(fill.maker for fill in each.trade.fills):
+                age_s = _age_s(each, now_ms)
+            own_s = 0 if each.trade.trade_id in behind else age_s
+            found[taker] = Backlog(
+                known.trades + 1, known.seconds or own_s, known.oldest_s or age_s
+            )
     return found
 
 
@@ -306,7 +331,7 @@ def _may_expire(
     taker, lag = command.order.maker, bounds.lag
     others = [order for order in met if order.maker != taker]
     wallets = {taker, *(each.maker for each in others)}
-    lags_s = [lag.backlogs[wallet].seconds for wallet in wallets & lag.backlogs.keys()]
+    lags_s = [lag.backlogs[wallet].oldest_s for wallet in wallets & lag.backlogs.keys()]
     longest_s = max([lag.seconds, *lags_s])
     if longest_s <= LAG_TOLERATED_S or not others:
         return False

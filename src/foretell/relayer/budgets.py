@@ -2,7 +2,7 @@
 
 An API key costs nothing, so an owner's budget alone bounds nobody who submits for many. What an admitted builder
 submits for others counts toward its own gas alone, so that strangers cannot use up what it needs. Of the gas of all
-owners, the second half is for those whose wallets hold something, each of whom has a part.
+owners, the second half is for those whose wallets have held something for a day, each of whom has a part.
 """
 
 import structlog
@@ -28,6 +28,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.context import RelayerContext, RelayerOptions
 from foretell.store.database import Transaction
 from foretell.store.index.balances import is_holder
+from foretell.store.index.blocks import estimate_block
 from foretell.store.outbox.relay_hours import load_all_hours, load_builder_hours
 from foretell.store.outbox.relays import load_relay_gas, load_relay_time
 
@@ -81,7 +82,8 @@ async def _check_all_owners(
     if is_reserved(gas_max, hours):
         used = await load_relay_gas(tx, request.owner, now_ms - DAY_MS)
         wallets, units = wallets_of(context.deployment, request.owner), context.options.known_units
-        owner = OwnerUse(used, await is_holder(tx, wallets, units))
+        since_block = await estimate_block(tx, DAY_MS // 1000)
+        owner = OwnerUse(used, await is_holder(tx, wallets, units, since_block))
         check_reserve(gas_max, hours, owner, request.gas, now_ms)
 
 

@@ -43,7 +43,7 @@ class RelayerOptions:
     relay_gas_per_day_max: int = 0
     """Gas that all may use in 24 hours, without those accounts; 0: any amount."""
     known_units: int = 5 * UNITS_PER_TOKEN
-    """What an owner's wallet holds of collateral or of a token, for whom the second half of that gas is."""
+    """What an owner's wallet has held of collateral or of a token for a day, for whom the second half of that gas is."""
 
 
 class WalletLocks:

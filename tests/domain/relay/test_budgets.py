@@ -126,7 +126,7 @@ def test_the_first_half_of_the_gas_is_for_everybody() -> None:
 
 
 def test_the_second_half_is_for_known_owners_alone() -> None:
-    with pytest.raises(RelayerGasReserved, match="this owner's do not") as refused:
+    with pytest.raises(RelayerGasReserved, match="this owner's have not") as refused:
         check_reserve(GAS_MAX, used(GAS_MAX // 2 + 1), EMPTY, 1, NOW_MS)
     assert refused.value.details == {
         "most": 0,

@@ -18,8 +18,9 @@ from tests.rigs.values import (
 from foretell.domain.errors.exchange import EngineBusy, MarketClosed
 from foretell.domain.exchange.apply import apply
 from foretell.domain.exchange.commands import Command, ResolveMarket, decode_command
-from foretell.domain.exchange.effects import MarketResolved, OrderClosed
+from foretell.domain.exchange.effects import MarketResolved, MarketRestored, OrderClosed
 from foretell.domain.exchange.state import State
+from foretell.domain.exchange.state_effects import restored_effects
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
@@ -122,10 +123,21 @@ async def test_attack_h4_a_start_between_two_parts_goes_on(
         committed: list[CommittedCommand] = []
         engine = rig.host.engine
         engine.subscribe(committed.append)
+        assert offered(engine) == [(), None, None]
         await feed_of(rig).run_once()
         assert closed(committed) == PARTS[parts:]
         assert not engine.state.live_orders
         assert digest(replayed(rig)) == digest(engine.state)
+
+
+def offered(engine: Engine) -> list[Any]:
+    """Return what a new subscriber learns of the levels and the best prices of the market that resolves."""
+    (restored,) = (
+        each
+        for each in restored_effects(engine.state)
+        if isinstance(each, MarketRestored) and each.market == an_open_market("first")
+    )
+    return [restored.levels, restored.best_bid_ticks, restored.best_ask_ticks]
 
 
 def stop_after(parts: int, patching: pytest.MonkeyPatch) -> None:

@@ -8,14 +8,16 @@ from structlog.testing import capture_logs
 from tests.relayer.budgets.test_day_budgets import bring, brought, stranger
 from tests.relayer.rig import OwnerClient, RelayerRig
 from tests.relayer.test_deposit_wallets import creation
-from tests.rigs.values import TOKEN
+from tests.rigs.rows import Rows
+from tests.rigs.values import TOKEN, a_word, an_asset
 
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
-from foretell.domain.relay.budgets import hour_of
+from foretell.domain.relay.budgets import DAY_MS, hour_of
 from foretell.domain.relay.request import CREATE_GAS
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.budgets import wallets_of
 from foretell.store.index.balances import Balance, record_balances
+from foretell.store.index.blocks import Block, record_blocks
 from foretell.store.outbox.relay_hours import EVERYBODY
 from foretell.store.tables import relay_hours
 
@@ -24,11 +26,15 @@ pytestmark = pytest.mark.anyio
 DAY: Final = 200 * CREATE_GAS
 """Of what is left of it after the half, an owner may have a creation: 99 creations are more than 64."""
 SIZE_MIN: Final = 5 * TOKEN
+BLOCK_S: Final = 2
+BLOCKS_PER_DAY: Final = DAY_MS // 1000 // BLOCK_S
 
 
-async def hold(rig: RelayerRig, wallet: Address, units: int, asset: str = COLLATERAL) -> None:
+async def hold(
+    rig: RelayerRig, wallet: Address, units: int, asset: AssetId = COLLATERAL, block: int = 1
+) -> None:
     async with rig.database.writing() as tx:
-        await record_balances(tx, [Balance(wallet, AssetId(asset), units, 1)])
+        await record_balances(tx, [Balance(wallet, asset, units, block)])
 
 
 async def use_half(rig: RelayerRig) -> None:
@@ -93,8 +99,32 @@ async def test_what_any_wallet_of_an_owner_holds_counts(rig: RelayerRig, number:
     wallets = wallets_of(rig.sandbox.deployment, owner.address)
     assert len(set(wallets)) == len(wallets) == 5
     await use_half(rig)
-    await hold(rig, wallets[number], SIZE_MIN, asset="7")
+    async with rig.database.writing() as tx:
+        await Rows(tx).open_named("rain")
+    await hold(rig, wallets[number], SIZE_MIN, an_asset(is_yes=True, market="rain"))
     assert (await owner.submit(owner.create_body())).status_code == 200
+
+
+async def test_attack_h4_what_is_passed_on_within_a_day_makes_one_owner_known(
+    rig: RelayerRig,
+) -> None:
+    """Each of many owners used its part, and sent the same few dollars to the next one."""
+    await use_half(rig)
+    last = 2 * BLOCKS_PER_DAY
+    kept = [
+        Block(number, a_word(f"block {number}"), a_word(f"block {number - 1}"), number * BLOCK_S)
+        for number in (last - 1, last)
+    ]
+    async with rig.database.writing() as tx:
+        await record_blocks(tx, kept)
+    first, second = await rig.owner("the first"), await rig.owner("the second")
+    await hold(rig, first.address, SIZE_MIN, block=last - BLOCKS_PER_DAY)
+    assert (await first.submit(first.create_body())).status_code == 200
+    await hold(rig, first.address, 0, block=last)
+    await hold(rig, second.address, SIZE_MIN, block=last)
+    refused = await second.submit(second.create_body())
+    assert (refused.status_code, refused.json()["code"]) == (503, "relayer_gas_reserved")
+    assert "for a day" in refused.json()["error"]
 
 
 async def test_without_a_limit_nothing_is_reserved(rig: RelayerRig, newcomer: OwnerClient) -> None:

@@ -1,5 +1,6 @@
 import pytest
-from tests.rigs.values import EXCHANGE, a_word, an_address
+from tests.rigs.rows import Rows
+from tests.rigs.values import EXCHANGE, a_word, an_address, an_asset
 
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
@@ -8,6 +9,7 @@ from foretell.store.index.balances import (
     Allowance,
     Balance,
     LockedCollateral,
+    is_holder,
     load_allowances,
     load_allowances_changed,
     load_balances,
@@ -97,3 +99,53 @@ async def test_locked_collateral_is_open_interest(database: Database) -> None:
         assert await load_locked(tx, [rain.condition_id, a_word("sun")]) == [rain]
         assert await load_most_locked(tx, 5) == [snow, rain]
         assert await load_most_locked(tx, 1) == [snow]
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_known"),
+    [
+        ([(5, 10)], True),
+        ([(5, 1), (9, 40), (5, 60)], True),
+        ([(4, 10)], False),
+        ([(5, 11)], False),
+        ([(0, 5), (5, 50)], False),
+        ([(5, 5), (4, 10), (5, 11)], False),
+        ([(5, 5), (0, 50), (5, 51)], False),
+        ([(5, 5), (4, 50)], False),
+        ([(4, 5), (5, 6)], True),
+    ],
+)
+async def test_a_holder_has_held_something_after_each_block_since_one(
+    database: Database, changes: list[tuple[int, int]], *, is_known: bool
+) -> None:
+    async with database.writing() as tx:
+        for units, block in changes:
+            await record_balances(tx, [Balance(ANN, COLLATERAL, units, block)])
+        assert await is_holder(tx, [BOB, ANN], 5, 10) is is_known
+        assert await is_holder(tx, [BOB], 5, 10) is False
+
+
+@pytest.mark.parametrize(
+    ("market", "payout", "known"),
+    [
+        ("nowhere", None, [False, False]),
+        ("rain", None, [True, True]),
+        ("rain", (1, 0), [True, False]),
+        ("rain", (0, 1), [False, True]),
+        ("rain", (1, 1), [True, True]),
+    ],
+)
+async def test_tokens_that_are_worth_nothing_make_nobody_a_holder(
+    database: Database, market: str, payout: tuple[int, int] | None, known: list[bool]
+) -> None:
+    """Anybody may prepare a condition, answer it, and keep the tokens that it pays nothing for."""
+    tokens = [an_asset(is_yes=is_yes, market=market) for is_yes in (True, False)]
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        if payout is not None:
+            await rows.resolve("rain", *payout)
+        for wallet, token in zip((ANN, BOB), tokens, strict=True):
+            await record_balances(tx, [Balance(wallet, token, 5, 1)])
+        assert [await is_holder(tx, [wallet], 5) for wallet in (ANN, BOB)] == known
+        assert await is_holder(tx, [ANN, BOB], 6) is False

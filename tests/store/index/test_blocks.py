@@ -5,6 +5,7 @@ from foretell.store.database import Database
 from foretell.store.index.blocks import (
     TOPIC,
     Block,
+    estimate_block,
     load_block_hash,
     load_blocks_down,
     load_last_block,
@@ -56,3 +57,25 @@ async def test_indexed_blocks_wake_the_watches_on_the_chain(database: Database) 
     async with database.writing() as tx:
         await record_blocks(tx, BLOCKS)
     assert await watch.wait(5)
+
+
+@pytest.mark.parametrize(
+    ("times_s", "expected"),
+    [
+        ([], None),
+        ([1000], None),
+        ([1000, 1000], None),
+        ([1000, 1002, 1004], 109),
+        ([1000, 1003], 125),
+    ],
+)
+async def test_a_block_of_long_ago_is_estimated_by_the_pace_of_those_that_are_kept(
+    database: Database, times_s: list[int], expected: int | None
+) -> None:
+    kept = [
+        Block(157 + number, a_word(number + 1), a_word(number), time_s)
+        for number, time_s in enumerate(times_s)
+    ]
+    async with database.writing() as tx:
+        await record_blocks(tx, kept)
+        assert await estimate_block(tx, 100) == expected

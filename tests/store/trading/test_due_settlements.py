@@ -55,6 +55,25 @@ async def test_h4_a_failed_trade_has_its_turn_beside_a_backlog_of_failed_ones(
     assert set(await due(database, 4)) == {41, 1, 2, 3}
 
 
+async def test_h4_a_taker_with_many_failed_trades_waits_with_each_try_for_no_more_of_others(
+    database: Database,
+) -> None:
+    """Single trades that fail again and again came first each time."""
+    await record(database, *[a_row(number, "alice", "bob") for number in range(1, 21)])
+    await record(database, *[a_row(number, f"taker {number}") for number in range(21, 31)])
+    async with database.writing() as tx:
+        tried = [
+            a_settlement(number, attempts=1, retry_at_ms=NOW_MS - 2 * number)
+            for number in range(1, 21)
+        ]
+        again = [
+            a_settlement(number, attempts=1, retry_at_ms=NOW_MS - number)
+            for number in range(21, 31)
+        ]
+        await record_settlements(tx, [*tried, *again])
+    assert set(await due(database, 4)) == {20, 30, 29, 28}
+
+
 async def test_retries_keep_their_places_before_new_trades_that_have_turns(
     database: Database,
 ) -> None:

@@ -168,8 +168,8 @@ class RelayerGasReserved(Unavailable):
         whose = (
             f"this owner may have {most} of it in 24 hours"
             if is_known
-            else "it is for owners whose wallets hold collateral or tokens, at least the smallest order's size,"
-            " and this owner's do not"
+            else "it is for owners whose wallets have held collateral or tokens for a day, at least the smallest"
+            " order's size, and this owner's have not"
         )
         super().__init__(
             f"less than half of the relayer's gas of 24 hours is left, and {whose}; this owner has used {used},"

@@ -198,7 +198,8 @@ class JournalForked(ForetellError):
         super().__init__(
             f"the tables of {name} and their journal have different commands at sequence {sequence}: they are of two"
             " copies of one installation that went on apart; restore the journal and the database that belong"
-            " together, or have the tables made from this journal with foretell journal rebuild",
+            " together, or, if the journal is kept from its beginning, have the tables made from it with"
+            " foretell journal rebuild",
             sequence=sequence,
         )
 

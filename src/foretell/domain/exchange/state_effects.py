@@ -63,18 +63,19 @@ def restored_effects(state: State) -> Iterator[Effect]:
 
 
 def _market(market: Market) -> MarketRestored:
-    book = market.book
+    """Return a market as it is; the book of one that has resolved is empty, also while its orders are being closed."""
+    book, is_open = market.book, market.is_open
     return MarketRestored(
         market=market.opened,
         rules=market.rules,
-        is_open=market.is_open,
+        is_open=is_open,
         levels=tuple(
             LevelChange(is_bid, level)
             for is_bid in (True, False)
-            for level in book.levels(is_bid=is_bid)
+            for level in (book.levels(is_bid=is_bid) if is_open else ())
         ),
-        best_bid_ticks=book.best_bid(),
-        best_ask_ticks=book.best_ask(),
+        best_bid_ticks=book.best_bid() if is_open else None,
+        best_ask_ticks=book.best_ask() if is_open else None,
         last_price_ticks=market.last_price_ticks,
         last_side=market.last_side,
         changed_at_ms=market.changed_at_ms,

@@ -4,8 +4,8 @@ Use is added up by the hour, so that a check reads 25 sums, however many transac
 until all of it is 24 hours ago: a transaction counts for at least 24 hours, and for less than 25.
 
 Accounts cost nothing, so many of them could use up the gas of all owners. The second half of it is kept for owners
-whose wallets hold something, and each has a small part of what is left, at least one transaction: the more it has used,
-the sooner it waits.
+whose wallets have held something for as long: else one amount, passed on, would serve many of them. Each has a small
+part of what is left, at least one transaction: the more it has used, the sooner it waits.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class HourlyUse(NamedTuple):
 
 
 class OwnerUse(NamedTuple):
-    """The gas of an owner's own transactions in 24 hours, and whether its wallets hold something."""
+    """The gas of an owner's own transactions in 24 hours, and whether its wallets have held something for as long."""
 
     gas: int
     is_known: bool

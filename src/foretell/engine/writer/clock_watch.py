@@ -1,7 +1,8 @@
 """The time of an engine beside this machine's clock: an engine that is ahead is logged and measured.
 
 The times of commands never go back, also not at a start from the journal. When the clock was ahead and was corrected,
-the engine's time stands still until the clock has caught up. Meanwhile GTD orders that expire before it are refused.
+the engine's time stands still until the clock has caught up. Meanwhile GTD orders that expire before it are refused,
+delayed orders are not released, and trades that wait for settlement grow no older.
 """
 
 from collections.abc import Callable
@@ -47,8 +48,8 @@ class ClockWatch:
             log.warning(
                 "the engine's time is ahead of this machine's clock",
                 seconds=round(ahead_s),
-                consequence="it stands still, and GTD orders that expire before it are refused, until"
-                " the clock has caught up",
+                consequence="until the clock has caught up it stands still, GTD orders that expire before it are"
+                " refused, and delayed orders wait",
             )
         elif self._is_ahead and not is_ahead:
             log.warning("this machine's clock has caught up with the engine's time")

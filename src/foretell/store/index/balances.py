@@ -24,7 +24,15 @@ from foretell.store.index.history_tables import (
     record_states,
 )
 from foretell.store.lookups import load_rows
-from foretell.store.tables import allowances, balances, locked_collateral, released_collateral
+from foretell.store.tables import (
+    allowances,
+    balance_changes,
+    balances,
+    locked_collateral,
+    markets,
+    payouts,
+    released_collateral,
+)
 
 
 class Balance(NamedTuple):
@@ -80,11 +88,46 @@ async def record_locked(tx: Transaction, changes: Sequence[LockedCollateral]) ->
     await record_states(tx, LOCKED_COLLATERAL, changes)
 
 
-async def is_holder(tx: Transaction, wallets: Collection[Address], units: int) -> bool:
-    """Return whether one of these wallets holds as many units of an asset."""
-    columns = balances.c
-    holds = columns.wallet.in_(sorted(wallets)) & (columns.units >= max(units, 1))
-    return await tx.first(sa.select(columns.wallet).where(holds).limit(1)) is not None
+async def is_holder(
+    tx: Transaction, wallets: Collection[Address], units: int, since_block: int | None = None
+) -> bool:
+    """Return whether one of these wallets holds as many units of an asset that has a value, and held them all the time.
+
+    That is the collateral, or an outcome token of a listed market that is open or pays for it. Without a block, what is
+    held now counts alone.
+    """
+    least = max(units, 1)
+    held = sa.select(balances.c.wallet).where(
+        balances.c.wallet.in_(sorted(wallets)), balances.c.units >= least, _has_value()
+    )
+    if since_block is not None:
+        held = held.where(_was_held(least, since_block))
+    return await tx.first(held.limit(1)) is not None
+
+
+def _has_value() -> sa.ColumnElement[bool]:
+    """Return whether a balance is of the collateral, or of a token of a listed market that is not resolved to nothing."""
+    of_markets = [
+        sa.exists()
+        .select_from(markets.outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id))
+        .where(token == balances.c.asset, sa.func.coalesce(payout, 1) > 0)
+        for token, payout in (
+            (markets.c.token_yes, payouts.c.payout_yes),
+            (markets.c.token_no, payouts.c.payout_no),
+        )
+    ]
+    return sa.or_(balances.c.asset == COLLATERAL, *of_markets)
+
+
+def _was_held(units: int, since_block: int) -> sa.ColumnElement[bool]:
+    """Return whether a balance was as large after this block, and after each one since."""
+    changes = balance_changes.alias()
+    of_balance = sa.and_(changes.c.wallet == balances.c.wallet, changes.c.asset == balances.c.asset)
+    number = changes.c.block_number
+    before = sa.select(changes.c.units).where(of_balance, number <= since_block)
+    was_less = sa.exists().where(of_balance, number > since_block, changes.c.units < units)
+    first = before.order_by(number.desc()).limit(1).scalar_subquery()
+    return sa.and_(first >= units, sa.not_(was_less))
 
 
 async def record_released(tx: Transaction, changes: Sequence[ReleasedCollateral]) -> None:

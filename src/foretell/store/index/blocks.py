@@ -40,6 +40,19 @@ async def load_last_block(tx: Transaction) -> Block | None:
     return None if row is None else Block._make(row)
 
 
+async def estimate_block(tx: Transaction, ago_s: int) -> int | None:
+    """Return about which block was the last one so long before the newest, by the pace of the blocks that are kept.
+
+    None without two of them that differ in time. It may be below the first block.
+    """
+    last = await load_last_block(tx)
+    first = await tx.first(sa.select(blocks).order_by(blocks.c.block_number).limit(1))
+    if last is None or first is None or last.timestamp_s <= first.timestamp_s:
+        return None
+    mined, passed_s = last.block_number - first.block_number, last.timestamp_s - first.timestamp_s
+    return last.block_number - int(ago_s * mined // passed_s)
+
+
 async def load_block_hash(tx: Transaction, block_number: int) -> Bytes32 | None:
     """Return the hash of the block at this height, or None when it is not indexed or pruned."""
     number = blocks.c.block_number

@@ -28,7 +28,7 @@ from foretell.store.trading.trades import OLDEST_FIRST
 RETRY_AHEAD_MS_MAX: Final = 600_000
 """A retry that is due later was stored before the clock was set back, and is due."""
 TURN_MS: Final = 10_000
-"""How much later in a turn a trade comes for each trade that its taker has waiting."""
+"""How much later in a turn a new trade comes for each trade that its taker has waiting."""
 _DUE_AT_MS: Final = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
 
 
@@ -50,8 +50,9 @@ async def load_due_settlements(
     `batched_max`, if that is more.
 
     When more trades of a group wait than there are places, their takers have turns: the oldest trade of each, then the
-    second of each; of one turn, a trade comes the later the more trades its taker has waiting. So nobody waits for
-    the many trades of another, nor without end for the single trades of others. Of the first group, every second one
+    second of each; of one turn, a new trade comes the later the more trades its taker has waiting, and one that was
+    tried when it is due again. So nobody waits for the many trades of another, nor without end for the single trades of
+    others. Of the first group, every second one
     is then of those whose orders expire first, and it comes last, in the order of the turns: who calls may have room for
     fewer.
     """
@@ -151,7 +152,8 @@ async def _load_due(
     turn = sa.func.row_number().over(partition_by=taker, order_by=(_DUE_AT_MS, *OLDEST_FIRST))
     waiting = sa.func.count().over(partition_by=taker)
     turns = due.add_columns(turn.label("turn"), waiting.label("waiting")).subquery()
-    by_turn = (turns.c.turn, turns.c.due_at_ms + TURN_MS * turns.c.waiting)
+    later_ms = sa.case((turns.c.trade_id.is_(None), TURN_MS * turns.c.waiting), else_=0)
+    by_turn = (turns.c.turn, turns.c.due_at_ms + later_ms)
     oldest_first = (turns.c.matched_at_ms, turns.c.sequence, turns.c.trade)
     return await tx.all(sa.select(turns).order_by(*by_turn, *oldest_first).limit(limit))
 

@@ -49,6 +49,8 @@ FEW_TRADES: Final = 5
 WAITING_TRADES_MAX: Final = 1_000
 """Trades of a taker at an exchange, as of the last look, from which on no more of its orders are matched there."""
 
+BEHIND: Final = "settlement is behind, and this order would match, or it or one that it would meet may expire before it settles"
+
 _MATCHED: Final = TradeStatus.MATCHED
 _RETRYING: Final = TradeStatus.RETRYING
 
@@ -175,7 +177,7 @@ class SettlementLag:
         lag_s = max(lag.seconds, own.seconds)
         is_late = lag_s > LAG_TOLERATED_S and self._is_late(market, command, now_s, lag_s)
         if is_late or _may_expire(state, market, command, bounds, now_s):
-            return EngineBusy()
+            return EngineBusy(BEHIND)
         return None
 
     def _is_late(self, market: Market, command: PlaceOrder, now_s: int, lag_s: int) -> bool:

@@ -322,11 +322,8 @@ class EngineRestarting(Unavailable):
 class EngineBusy(Unavailable):
     """Too much waits for the engine, the tables or settlement; nothing was done."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "the matching engine has too many waiting commands; nothing was done, try again later",
-            retry_after_s=1,
-        )
+    def __init__(self, cause: str = "the matching engine has too many waiting commands") -> None:
+        super().__init__(f"{cause}; nothing was done, try again later", retry_after_s=1)
 
 
 class TreasuryUnavailable(Unavailable):

@@ -12,9 +12,10 @@ wallet's lag, since its trade may need what the others bring.
 
 A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other
 trades of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. Nor is
-one that was tried and waits for an earlier one, maybe of another exchange, while any trade leaves those that wait. While the node refuses everything, trades stay `MATCHED`, which is a
-lag. A trade of a halted market is no sign either. Each exchange has a lag of its own: while one is paused, orders of
-the other go on, where settlement has no trade wait for one that the pause or a halt stops.
+one that was tried and waits for an earlier one, maybe of another exchange, while any trade leaves those that wait.
+While the node refuses everything, trades stay `MATCHED`, which is a lag. A trade of a halted market is no sign either.
+Each exchange has a lag of its own: while one is paused, orders of the other go on, where settlement has no trade wait
+for one that the pause or a halt stops.
 """
 
 from collections import Counter

@@ -14,13 +14,14 @@ from tests.rigs.values import (
     a_sell,
     a_settlement,
     a_word,
+    an_address,
     an_open_market,
     some_funds,
 )
 
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.open_orders import TooManyUnsettledTrades
-from foretell.domain.exchange.commands import HaltMarket, PlaceOrder
+from foretell.domain.exchange.commands import CancelOrders, HaltMarket, OpenMarket, PlaceOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType, SignedOrder
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.engine import settlement_lag
@@ -383,6 +384,64 @@ async def test_h4_a_trade_behind_the_backlog_of_one_exchange_stops_no_other(
     assert lag.refusal_of(selling_there) is None
     clock.move((LAG_REFUSED_S + 1) * 1000)
     assert isinstance(lag.refusal_of(selling_there), EngineBusy), "nothing leaves any exchange"
+
+
+async def test_h4_a_backlog_is_a_lag_while_none_of_its_exchange_leaves_those_that_wait(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    """Its exchange may stand still while another goes on."""
+    await sell_at_the_event(engine, clock)
+    lag = SettlementLag(engine)
+    assert lag.refusal_of(selling_of("dora")) is None
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    there = [each for each in engine.state.unsettled_trades if each not in backlog][-1]
+    await mine(engine, there)
+    assert isinstance(lag.refusal_of(selling_of("dora")), EngineBusy)
+
+
+async def test_the_last_trade_of_an_exchange_that_leaves_shows_that_the_chain_takes_some(
+    engine: Engine, clock: Clock, backlog: list[str]
+) -> None:
+    selling_there = await sell_at_the_event(engine, clock)
+    lag = SettlementLag(engine)
+    await mine(engine, *backlog[:-1])
+    assert lag.refusal_of(selling_there) is None
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    await mine(engine, backlog[-1])
+    assert lag.refusal_of(selling_there) is None
+
+
+@pytest.mark.parametrize(("later_s", "is_refused"), [(0, True), (1, False)])
+async def test_h4_an_order_that_expires_is_refused_where_it_meets_a_wallet_that_waits_for_its_own_backlog(
+    engine: Engine, clock: Clock, backlog: list[str], later_s: int, *, is_refused: bool
+) -> None:
+    """At a quiet exchange a maker sells what its backlog at another brings."""
+    await sell_at_the_event(engine, clock)
+    event, waited_s = an_open_market("event", exchange=NEG_RISK_EXCHANGE), LAG_REFUSED_S // 2
+    await engine.submit(some_funds("carol", "dora", market="event"))
+    for order in (
+        a_sell("carol", 60, salt="46", market="event"),
+        a_buy("dora", 60, salt="46", market="event"),
+        a_sell("carol", 60, salt="47", market="event"),
+        a_sell("dora", 61, salt="47", market="event"),
+    ):
+        await engine.submit(a_placing(order, OrderType.GTC, event, at_ms=clock.at_ms))
+    engine.trades_behind |= {list(engine.state.unsettled_trades)[-1]}
+    lag = SettlementLag(engine)
+    assert lag.refusal_of(selling_of("dora")) is None
+    clock.move(waited_s * 1000)
+    await mine(engine, *backlog[:1])
+
+    def buying(wallet: str, price_ticks: int, market: OpenMarket) -> PlaceOrder:
+        expires_s = clock.at_ms // 1000 + EXPIRATION_MARGIN_S + waited_s + later_s
+        order = a_buy(wallet, price_ticks, salt="48", market="event", expiration_s=expires_s)
+        return a_placing(order, OrderType.GTD, market)
+
+    assert (lag.refusal_of(buying("gina", 60, event)) is not None) is is_refused
+    assert lag.refusal_of(buying("gina", 59, event)) is None
+    resting = a_placing(a_sell("carol", 60, salt="47", market="event"), OrderType.GTC, event)
+    await engine.submit(CancelOrders(clock.at_ms, an_address("carol"), (resting.order_id,)))
+    assert lag.refusal_of(buying("gina", 61, event)) is None, "dora waits for none of her own"
 
 
 async def test_h4_a_trade_behind_the_backlog_of_a_maker_keeps_its_taker_not_out(

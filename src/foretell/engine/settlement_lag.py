@@ -5,10 +5,11 @@ that of an order that it meets. So the margin, which is fixed in the book, grows
 and past a bound nothing is matched: what may not settle in time is refused before anybody is promised anything.
 
 Two wallets that trade with each other may match more than the chain settles, and settlement gives takers turns. So a
-taker with more than a few waiting trades, a backlog, has a lag of its own: the age of its oldest trade. From a number
+taker with more than a few waiting trades, a backlog, has a lag of its own. From a number
 of them on, no more of its orders are taken that would match. Trades that it took are no lag for others, unless nothing
 leaves those that wait. For an order that meets a resting one of such a wallet, expirations are compared with the
-wallet's lag, since its trade may need what the others bring.
+wallet's lag, since its trade may need what the others bring; so they are where a wallet has a trade that was tried and
+waits for an earlier one of its own, of whichever exchange.
 
 A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other
 trades of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. Nor is
@@ -60,15 +61,14 @@ class Backlog(NamedTuple):
     """The waiting trades of a taker: how many, and the age of the oldest one that no failing maker holds up.
 
     `seconds` is without those that wait for an earlier one: a maker that has a backlog delays no other order of the
-    taker's. `oldest_s` is with them.
+    taker's.
     """
 
     trades: int
     seconds: int
-    oldest_s: int
 
 
-NO_BACKLOG: Final = Backlog(0, 0, 0)
+NO_BACKLOG: Final = Backlog(0, 0)
 
 
 class Lag(NamedTuple):
@@ -83,13 +83,21 @@ class Lag(NamedTuple):
     taken_s: int
     oldest_s: int
     backlogs: Mapping[Address, Backlog]
+    held_up: Mapping[Address, int]
+    """Of each wallet with a trade that waits for an earlier one of its own at any exchange, the age of the oldest."""
     waiting: frozenset[str]
     """The ids of the trades."""
 
     @property
     def longest_s(self) -> int:
         """The longest lag of any order: that of all, or of a taker with a backlog."""
-        return max([self.seconds, *(each.oldest_s for each in self.backlogs.values())])
+        own_s = (each.seconds for each in self.backlogs.values())
+        return max([self.seconds, *own_s, *self.held_up.values()])
+
+    def own_s(self, wallet: Address) -> int:
+        """Return how long the trades of a wallet may wait for others of its own."""
+        backlog = self.backlogs.get(wallet, NO_BACKLOG)
+        return max(backlog.seconds, self.held_up.get(wallet, 0))
 
     @property
     def may_refuse(self) -> bool:
@@ -210,12 +218,14 @@ def lags_of(
         taker for taker, count in counts.items() if count > FEW_TRADES or taker in with_backlog
     }
     failing = _failing_wallets(state)
+    held_up = _held_up(state, failing, now_ms, behind)
     return {
         exchange: Lag(
             seconds=_oldest_s(trades, failing, now_ms, takers, behind),
             taken_s=_oldest_s(trades, failing, now_ms, behind=behind),
             oldest_s=_oldest_s(trades, failing, now_ms),
             backlogs=_backlogs(trades, takers, failing, now_ms, behind),
+            held_up=held_up,
             waiting=frozenset(each.trade.trade_id for each in trades),
         )
         for exchange, trades in waiting.items()
@@ -270,13 +280,26 @@ def _backlogs(
         taker = each.trade.taker
         if taker in takers:
             known = found.get(taker, NO_BACKLOG)
-            age_s = 0
-            if failing.isdisjoint(fill.maker for fill in each.trade.fills):
-                age_s = _age_s(each, now_ms)
-            own_s = 0 if each.trade.trade_id in behind else age_s
-            found[taker] = Backlog(
-                known.trades + 1, known.seconds or own_s, known.oldest_s or age_s
-            )
+            seconds = known.seconds
+            is_left_out = seconds or each.trade.trade_id in behind
+            if not is_left_out and failing.isdisjoint(fill.maker for fill in each.trade.fills):
+                seconds = _age_s(each, now_ms)
+            found[taker] = Backlog(known.trades + 1, seconds)
+    return found
+
+
+def _held_up(
+    state: State, failing: set[Address], now_ms: int, behind: Collection[str]
+) -> Mapping[Address, int]:
+    """Return the age of the oldest trade of a wallet that waits for an earlier one of it, without failing wallets."""
+    seen: set[Address] = set()
+    found: dict[Address, int] = {}
+    for each in _waiting_trades(state) if behind else ():
+        wallets = _wallets_of(each)
+        if each.trade.trade_id in behind and failing.isdisjoint(wallets):
+            for wallet in seen.intersection(wallets):
+                found.setdefault(wallet, _age_s(each, now_ms))
+        seen.update(wallets)
     return found
 
 
@@ -334,8 +357,7 @@ def _may_expire(
     taker, lag = command.order.maker, bounds.lag
     others = [order for order in met if order.maker != taker]
     wallets = {taker, *(each.maker for each in others)}
-    lags_s = [lag.backlogs[wallet].oldest_s for wallet in wallets & lag.backlogs.keys()]
-    longest_s = max([lag.seconds, *lags_s])
+    longest_s = max([lag.seconds, *map(lag.own_s, wallets)])
     if longest_s <= LAG_TOLERATED_S or not others:
         return False
     before_s = now_s + longest_s

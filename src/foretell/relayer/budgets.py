@@ -28,7 +28,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.context import RelayerContext, RelayerOptions
 from foretell.store.database import Transaction
 from foretell.store.index.balances import is_holder
-from foretell.store.index.blocks import estimate_block
+from foretell.store.index.blocks import load_block_ago
 from foretell.store.outbox.relay_hours import load_all_hours, load_builder_hours
 from foretell.store.outbox.relays import load_relay_gas, load_relay_time
 
@@ -82,7 +82,7 @@ async def _check_all_owners(
     if is_reserved(gas_max, hours):
         used = await load_relay_gas(tx, request.owner, now_ms - DAY_MS)
         wallets, units = wallets_of(context.deployment, request.owner), context.options.known_units
-        since_block = await estimate_block(tx, DAY_MS // 1000)
+        since_block = await load_block_ago(tx, DAY_MS // 1000)
         owner = OwnerUse(used, await is_holder(tx, wallets, units, since_block))
         check_reserve(gas_max, hours, owner, request.gas, now_ms)
 

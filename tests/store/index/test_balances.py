@@ -5,6 +5,7 @@ from tests.rigs.values import EXCHANGE, a_word, an_address, an_asset
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.store.database import Database
+from foretell.store.index import balances
 from foretell.store.index.balances import (
     Allowance,
     Balance,
@@ -21,6 +22,7 @@ from foretell.store.index.balances import (
     record_balances,
     record_locked,
 )
+from foretell.store.index.history_tables import BALANCES, restore_states
 
 pytestmark = pytest.mark.anyio
 
@@ -149,3 +151,28 @@ async def test_tokens_that_are_worth_nothing_make_nobody_a_holder(
             await record_balances(tx, [Balance(wallet, token, 5, 1)])
         assert [await is_holder(tx, [wallet], 5) for wallet in (ANN, BOB)] == known
         assert await is_holder(tx, [ANN, BOB], 6) is False
+
+
+@pytest.mark.parametrize(("looked_max", "is_known"), [(2, False), (3, True)])
+async def test_of_many_tokens_the_first_ones_are_looked_at(
+    database: Database, monkeypatch: pytest.MonkeyPatch, looked_max: int, *, is_known: bool
+) -> None:
+    monkeypatch.setattr(balances, "TOKENS_LOOKED_MAX", looked_max)
+    token = an_asset(is_yes=True, market="rain")
+    async with database.writing() as tx:
+        await Rows(tx).open_named("rain")
+        sent = [Balance(ANN, AssetId(str(number)), 5, 1) for number in (1, 2)]
+        await record_balances(tx, [*sent, Balance(ANN, token, 5, 1)])
+        assert await is_holder(tx, [ANN], 5) is is_known
+        await record_balances(tx, [Balance(ANN, COLLATERAL, 5, 2)])
+        assert await is_holder(tx, [ANN], 5)
+
+
+async def test_a_reorganization_undoes_what_was_held_less(database: Database) -> None:
+    async with database.writing() as tx:
+        await record_balances(tx, [Balance(ANN, COLLATERAL, 5, 1)])
+        for units, block in ((0, 7), (5, 8)):
+            await record_balances(tx, [Balance(ANN, COLLATERAL, units, block)])
+        assert not await is_holder(tx, [ANN], 5, 3)
+        await restore_states(tx, BALANCES, 6)
+        assert await is_holder(tx, [ANN], 5, 3)

@@ -1,11 +1,13 @@
 import pytest
+from tests.rigs.rows import Rows
 
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Database
+from foretell.store.index.activities import ActivityKind
 from foretell.store.index.blocks import (
     TOPIC,
     Block,
-    estimate_block,
+    load_block_ago,
     load_block_hash,
     load_blocks_down,
     load_last_block,
@@ -78,4 +80,17 @@ async def test_a_block_of_long_ago_is_estimated_by_the_pace_of_those_that_are_ke
     ]
     async with database.writing() as tx:
         await record_blocks(tx, kept)
-        assert await estimate_block(tx, 100) == expected
+        assert await load_block_ago(tx, 100) == expected
+
+
+async def test_a_block_of_long_ago_is_that_of_the_last_activity_by_then(database: Database) -> None:
+    """The pace of a chain that mines on demand says nothing of yesterday's."""
+    async with database.writing() as tx:
+        await record_blocks(tx, BLOCKS)
+        rows = Rows(tx)
+        for number, time_s in ((2, 200), (3, 309), (4, 310)):
+            await rows.act(
+                "ann", "rain", ActivityKind.SPLIT, 5, block_number=number, timestamp_s=time_s
+            )
+        assert await load_block_ago(tx, 700) == 3
+        assert await load_block_ago(tx, 699) == 4

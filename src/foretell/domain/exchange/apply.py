@@ -249,7 +249,7 @@ def _cancel(state: State, command: CancelOrders) -> Canceled | None:
         order = orders[0]
         market = state.market_by_id[order.condition_id]
         market.changed_at_ms = command.at_ms
-        if not state.tracks_book_changes:
+        if not (state.tracks_book_changes and market.is_open):
             return Canceled((closed_order(order),), ())
         changed = changed_level(order.condition_id, market.book, order.level)
         return Canceled((closed_order(order),), (changed,))

@@ -34,6 +34,9 @@ from foretell.store.tables import (
     released_collateral,
 )
 
+TOKENS_LOOKED_MAX: Final = 1_000
+"""Tokens at which a look for one that has a value ends."""
+
 
 class Balance(NamedTuple):
     """A wallet's balance of an asset since a block; a missing row means zero."""
@@ -93,20 +96,27 @@ async def is_holder(
 ) -> bool:
     """Return whether one of these wallets holds as many units of an asset that has a value, and held them all the time.
 
-    That is the collateral, or an outcome token of a listed market that is open or pays for it. Without a block, what is
-    held now counts alone.
+    That is the collateral, or an outcome token of a listed market that is open or pays for it; of many tokens the first
+    `TOKENS_LOOKED_MAX` are looked at, since anybody may send a wallet others. Without a block, what is held now counts
+    alone.
     """
-    least = max(units, 1)
-    held = sa.select(balances.c.wallet).where(
-        balances.c.wallet.in_(sorted(wallets)), balances.c.units >= least, _has_value()
-    )
-    if since_block is not None:
-        held = held.where(_was_held(least, since_block))
-    return await tx.first(held.limit(1)) is not None
+    least, columns = max(units, 1), balances.c
+    large = sa.and_(columns.wallet.in_(sorted(wallets)), columns.units >= least)
+    tokens = sa.select(columns.wallet, columns.asset).where(large, columns.asset != COLLATERAL)
+    looked = tokens.limit(TOKENS_LOOKED_MAX).subquery()
+    of_tokens = sa.and_(columns.wallet == looked.c.wallet, columns.asset == looked.c.asset)
+    was_held = sa.true() if since_block is None else _was_held(least, since_block)
+    for held in (
+        sa.select(columns.wallet).where(large, columns.asset == COLLATERAL),
+        sa.select(columns.wallet).join(looked, of_tokens).where(_has_value()),
+    ):
+        if await tx.first(held.where(was_held).limit(1)) is not None:
+            return True
+    return False
 
 
 def _has_value() -> sa.ColumnElement[bool]:
-    """Return whether a balance is of the collateral, or of a token of a listed market that is not resolved to nothing."""
+    """Return whether a balance is of a token of a listed market that is not resolved to nothing."""
     of_markets = [
         sa.exists()
         .select_from(markets.outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id))
@@ -116,7 +126,7 @@ def _has_value() -> sa.ColumnElement[bool]:
             (markets.c.token_no, payouts.c.payout_no),
         )
     ]
-    return sa.or_(balances.c.asset == COLLATERAL, *of_markets)
+    return sa.or_(*of_markets)
 
 
 def _was_held(units: int, since_block: int) -> sa.ColumnElement[bool]:

@@ -7,7 +7,8 @@ import sqlalchemy as sa
 
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Transaction
-from foretell.store.tables import blocks
+from foretell.store.index.activity_roles import ALL_ROLES
+from foretell.store.tables import activities, blocks
 
 TOPIC: Final = "chain"
 BEFORE_ALL_BLOCKS: Final = -1
@@ -40,14 +41,27 @@ async def load_last_block(tx: Transaction) -> Block | None:
     return None if row is None else Block._make(row)
 
 
-async def estimate_block(tx: Transaction, ago_s: int) -> int | None:
-    """Return about which block was the last one so long before the newest, by the pace of the blocks that are kept.
+async def load_block_ago(tx: Transaction, ago_s: int) -> int | None:
+    """Return a block that was mined at least so long before the newest one: that of the last activity by then.
 
-    None without two of them that differ in time. It may be below the first block.
+    Before there was any, about which block was the last one then, by the pace of the blocks that are kept, maybe below
+    the first one; None without two of them that differ in time.
     """
     last = await load_last_block(tx)
+    if last is None:
+        return None
+    numbers = []
+    for role in ALL_ROLES:
+        then = activities.c.timestamp_s <= last.timestamp_s - ago_s
+        of_role = sa.select(activities.c.block_number).where(activities.c.role == role, then)
+        numbers.append(await tx.scalar(of_role.order_by(activities.c.timestamp_s.desc()).limit(1)))
+    known = [number for number in numbers if number is not None]
+    return max(known) if known else await _estimate_block(tx, last, ago_s)
+
+
+async def _estimate_block(tx: Transaction, last: Block, ago_s: int) -> int | None:
     first = await tx.first(sa.select(blocks).order_by(blocks.c.block_number).limit(1))
-    if last is None or first is None or last.timestamp_s <= first.timestamp_s:
+    if first is None or last.timestamp_s <= first.timestamp_s:
         return None
     mined, passed_s = last.block_number - first.block_number, last.timestamp_s - first.timestamp_s
     return last.block_number - int(ago_s * mined // passed_s)

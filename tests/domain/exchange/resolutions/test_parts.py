@@ -113,6 +113,20 @@ def test_orders_can_be_canceled_between_two_parts(state: State) -> None:
     assert not state.has_orders(state.market_by_id[MARKET])
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_cancel_between_two_parts_shows_no_level_again(state: State, count: int) -> None:
+    """The levels of the orders that are still to be closed stayed in the public book."""
+    apply(state, a_part(1))
+    left = [
+        order.order_id
+        for order in state.market_by_id[MARKET].book.orders()
+        if order.signer == an_address("alice")
+    ]
+    effects = apply(state, CancelOrders(AT_MS, an_address("alice"), tuple(left[:count]))).effects
+    assert sum(isinstance(each, OrderClosed) for each in effects) == count
+    assert not [each for each in effects if isinstance(each, BookChanged)]
+
+
 def test_a_release_between_two_parts_closes_its_order_for_the_resolution(state: State) -> None:
     apply(state, a_part(1))
     for release in due_releases(state, NOW_MS + 3_000):

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import pytest
 from tests.fault_parts import Ended, read_report
 
 from foretell.bench.rigs.machine import machine_words
@@ -98,7 +99,8 @@ def folders(root: Path = ROOT) -> list[str]:
 def run_once(plan: Plan, report: Path) -> dict[str, Outcome]:
     """Run the tests, and return what became of each part.
 
-    All parts of a run that ends without a report have failed, and so has a part without a test.
+    All parts of a run that ends without a report have failed, and so has a part without a test. A run that was
+    interrupted is none: raises KeyboardInterrupt, unless a test of it had failed.
     """
     report.unlink(missing_ok=True)
     options = ["-n", str(plan.workers), "--dist", "loadgroup", "-q", f"--junitxml={report}"]
@@ -107,7 +109,10 @@ def run_once(plan: Plan, report: Path) -> dict[str, Outcome]:
     code = subprocess.run(
         [sys.executable, "-m", "pytest", *options], cwd=plan.root, check=False
     ).returncode
-    outcomes = outcomes_of(read_report(report) if report.exists() else (), plan.parts)
+    ended = read_report(report) if report.exists() else ()
+    if ended and code == pytest.ExitCode.INTERRUPTED and all(each.has_passed for each in ended):
+        raise KeyboardInterrupt
+    outcomes = outcomes_of(ended, plan.parts)
     if code and not any(each.failed for each in outcomes.values()):
         return {part: Outcome(0, (f"pytest ended with {code}",)) for part in plan.parts}
     return outcomes

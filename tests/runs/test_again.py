@@ -137,6 +137,20 @@ def test_a_run_without_a_report_has_failed(tmp_path: Path) -> None:
     assert row[1] == "0"
 
 
+def test_a_run_that_is_interrupted_is_none(tmp_path: Path) -> None:
+    """It said of all other folders that no test was run, and their runs began again."""
+    page, root = page_at(tmp_path), project_that_fails_after(tmp_path, 9)
+    assert main(a_plan(root, 1), page) == 0
+    before = page.read_text()
+    interrupting = (
+        "import os, signal\n\ndef test_last() -> None:\n    os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    (root / PART / "test_zeros.py").write_text(interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        main(a_plan(root, 1), page)
+    assert page.read_text() == before
+
+
 def test_rows_of_other_tests_stay(tmp_path: Path) -> None:
     page, root = page_at(tmp_path), project_that_fails_after(tmp_path, 2)
     others = [row_of(name, [Outcome(7, ())], 2) for name in ("tests/a", "tests/b")]

@@ -1,10 +1,12 @@
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from structlog.testing import capture_logs
 from tests.chain.sending import SPENDER, Approving, MakeSender, allowed, stored, used_nonces
 from tests.rigs.clock import Clock
 from tests.rigs.fault_proxy import (
     BROADCAST,
+    Fault,
     FaultProxy,
     Forward,
     change,
@@ -15,6 +17,7 @@ from tests.rigs.fault_proxy import (
 from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.sender import Sender
+from foretell.chain.unknown_nonces import CONFIRMED_AFTER_S, NONCES_AHEAD_MAX
 from foretell.domain.contracts.calldata import Approve
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.evm.transaction import OutgoingTx, TxStatus
@@ -383,6 +386,99 @@ async def test_a_gap_before_the_first_waiting_nonce_is_filled(
     filler = await outbox.load_at_nonce(sender.address, before)
     assert filler is not None
     assert filler.status is TxStatus.CANCELED
+
+
+FAR: Final = 100_000
+
+
+def add(many: int) -> Fault:
+    """The node counts more transactions than there are."""
+    return change(lambda count: hex(int(count, 16) + many))
+
+
+@pytest.mark.case("D-07")
+@pytest.mark.parametrize("has_sent", [False, True])
+async def test_a_nonce_far_ahead_that_the_node_names_once_is_not_taken(
+    sender: Sender,
+    approving: Approving,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    clock: Clock,
+    *,
+    has_sent: bool,
+) -> None:
+    last = (await sender.send(approving("approve-0"))).account_nonce if has_sent else None
+    calls = [approving(f"approve-{number}", gas=100_000) for number in (1, 2)]
+    with capture_logs() as logs:
+        for send in (sender.send(calls[0]), sender.send_all(calls)):
+            proxy.fail("eth_getTransactionCount", add(FAR))
+            with pytest.raises(ChainInconsistent, match="FORETELL_RPC_URL"):
+                await send
+            assert not await outbox.load_all(["approve-1", "approve-2"])
+            assert await outbox.load_last_nonce(sender.address) == last
+            clock.move_s(CONFIRMED_AFTER_S)
+    lines = [each for each in logs if each["event"] == "node counts unknown transactions"]
+    assert ["FORETELL_RPC_URL" in each["cure"] for each in lines] == [True], "one a minute"
+    await sender.send_all(calls)
+    first = 0 if last is None else last + 1
+    sent = await outbox.load_all(["approve-1", "approve-2"])
+    assert [each.account_nonce for each in sent] == [first, first + 1]
+    await sender.run_once()
+    assert (await stored(outbox)).block_number is not None
+
+
+async def test_a_nonce_just_ahead_is_taken_and_one_more_is_not(
+    sender: Sender, approving: Approving, fresh_sandbox: Sandbox, proxy: FaultProxy
+) -> None:
+    before = await used_nonces(fresh_sandbox)
+    proxy.fail("eth_getTransactionCount", add(NONCES_AHEAD_MAX + 1))
+    with pytest.raises(ChainInconsistent):
+        await sender.send(approving())
+    proxy.fail("eth_getTransactionCount", add(NONCES_AHEAD_MAX))
+    assert (await sender.send(approving())).account_nonce == before + NONCES_AHEAD_MAX
+
+
+@pytest.mark.parametrize("has_sent", [False, True])
+async def test_a_nonce_far_ahead_is_taken_once_blocks_have_reached_it(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    clock: Clock,
+    *,
+    has_sent: bool,
+) -> None:
+    """Another program used the account, or the outbox is an older copy."""
+    if has_sent:
+        await sender.send(approving("approve-0"))
+        await sender.run_once()
+    else:
+        await fresh_sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - as the protocol has it
+    first = await used_nonces(fresh_sandbox)
+    await use_elsewhere(fresh_sandbox, NONCES_AHEAD_MAX + 1)
+    for pause_s in (0, CONFIRMED_AFTER_S - 1):
+        clock.move_s(pause_s)
+        with pytest.raises(ChainInconsistent):
+            await sender.send(approving())
+    clock.move_s(1)
+    if not has_sent:
+        with pytest.raises(ChainInconsistent):
+            await sender.send(approving())
+        await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - as the protocol has it
+        await fresh_sandbox.mine()
+    sent = await sender.send(approving())
+    assert sent.account_nonce == first + NONCES_AHEAD_MAX + 1
+    await sender.run_once()
+    assert (await stored(outbox)).block_number is not None
+
+
+async def use_elsewhere(sandbox: Sandbox, many: int) -> None:
+    """Send transactions of the account that its outbox does not have."""
+    await sandbox.rpc.send("anvil_impersonateAccount", sandbox.trader().address)
+    call = {"from": sandbox.trader().address, "to": SPENDER, "gas": hex(21_000)}
+    for _ in range(many):
+        await sandbox.rpc.send("eth_sendTransaction", call)
+    await sandbox.rpc.send("anvil_stopImpersonatingAccount", sandbox.trader().address)
 
 
 async def test_a_confirmed_transaction_that_the_chain_lost_is_broadcast_again(

@@ -11,6 +11,7 @@ import structlog
 
 from foretell.chain.fees import OpeningFees, fetch_fees
 from foretell.chain.sending_account import SendingAccount
+from foretell.chain.unknown_nonces import FreeNonces
 from foretell.domain.errors.chain import ChainUnavailable, NonceContended, RpcRefused
 from foretell.domain.evm.broadcast import BroadcastResult, result_of_refusal
 from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
@@ -47,6 +48,7 @@ class Broadcaster:
     def __init__(self, account: SendingAccount, private_key: bytes) -> None:
         self._account = account
         self._private_key = private_key
+        self._free = FreeNonces(account)
         self._opening = OpeningFees(account.rpc, account.options.fee_cap_wei, account.now_ms)
 
     async def reserve(self, tx: OutgoingTx, gas: int) -> SentTx:
@@ -54,7 +56,7 @@ class Broadcaster:
         account = self._account
         fees = await self._opening.current()
         for _ in range(RESERVE_ATTEMPTS_MAX):
-            sent = self._signed(tx, gas, fees, await self._free_nonce())
+            sent = self._signed(tx, gas, fees, await self._free.first())
             if await account.outbox.record_new(sent):
                 return sent
             if (known := await account.outbox.load(tx.tx_id)) is not None:
@@ -67,22 +69,11 @@ class Broadcaster:
 
         They are stored together; where another process took one of the nonces, one by one.
         """
-        fees, first = await self._opening.current(), await self._free_nonce()
+        fees, first = await self._opening.current(), await self._free.first()
         signed = [self._signed(*tx, fees, nonce) for nonce, tx in enumerate(txs, first)]
         if await self._account.outbox.record_all_new(signed):
             return signed
         return [await self.reserve(*tx) for tx in txs]
-
-    async def _free_nonce(self) -> int:
-        """Return the lowest nonce after all that are used.
-
-        The outbox knows nonces that no node has yet, and the node those that another program used: the
-        larger one is free in both. The unique nonce of the outbox settles a race between processes, and
-        the loser tries the next nonce.
-        """
-        last = await self._account.outbox.load_last_nonce(self._account.address)
-        nonce = await self._account.fetch_nonce("pending")
-        return nonce if last is None else max(nonce, last + 1)
 
     async def opening_fees(self) -> Fees:
         """Return the fees of a first attempt now."""

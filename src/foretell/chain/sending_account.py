@@ -1,15 +1,19 @@
 """The state that the broadcaster and the watcher of one account share."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+
+import structlog
 
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
 from foretell.domain.evm.transaction import SentTx, TxMove, TxStatus, moved
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.runtime.repeated_lines import RepeatedLines
 
 FEE_CAP_WEI: Final = 1_000_000_000_000
 BUMP_AFTER_S: Final = 20
@@ -17,6 +21,12 @@ BUMP_UNSEEN_AFTER_S: Final = 120
 """The same for an attempt that the node accepted and does not show: it lost it, or it shows none that waits."""
 REBROADCAST_AFTER_S: Final = 10
 RETRY_AFTER_S: Final = 1
+LINES_PER_CAUSE_MAX: Final = 1
+"""Lines of the log in a minute that one cause has, of all transactions of an account together."""
+
+_NUMBERS: Final = re.compile(r"0x[0-9a-fA-F]+|\d+")
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,34 @@ class AttemptTimes:
         return abs(self._now_ms() - since_ms) >= seconds * 1000
 
 
+class AccountLog:
+    """The log of one account: a line a minute of each cause, which says how often there was one, and the cure."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._lines = RepeatedLines(lambda: now_ms() / 1000, lines_max=LINES_PER_CAUSE_MAX)
+
+    def warn(self, event: str, cause: str, cure: str, **fields: object) -> None:
+        """Log what may pass by itself."""
+        self._write(log.warning, event, cause, cure, fields)
+
+    def fail(self, event: str, cause: str, cure: str, **fields: object) -> None:
+        """Log what somebody has to look at."""
+        self._write(log.error, event, cause, cure, fields)
+
+    def _write(
+        self,
+        write: Callable[..., object],
+        event: str,
+        cause: str,
+        cure: str,
+        fields: Mapping[str, object],
+    ) -> None:
+        """Write a line unless the same cause had one; numbers make no other cause, such as the coin that each row lacks."""
+        line = self._lines.admit(f"{event} {_NUMBERS.sub('#', cause)}")
+        if line is not None:
+            write(event, cause=cause, **fields, count=1 + line.left_out, cure=cure)
+
+
 @dataclass(frozen=True, slots=True)
 class SendingAccount:
     """One account's node, outbox, options and clock.
@@ -101,6 +139,7 @@ class SendingAccount:
     options: SenderOptions
     now_ms: Callable[[], int]
     times: AttemptTimes
+    log: AccountLog
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def fetch_nonce(self, at: str) -> int:

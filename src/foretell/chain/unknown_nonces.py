@@ -1,19 +1,28 @@
-"""The nonces of an account with which a node has transactions that the outbox lacks.
+"""The nonces of an account that a node counts and the outbox lacks: the first free one, and those of waiting transactions.
+
+A node whose answer is wrong once may count any number. A transaction with a nonce far ahead would wait, and all after it,
+until every nonce before it is paid for.
 
 A node does not count a transaction behind a gap of nonces as pending: it keeps it until the gap is filled,
 so the first new transaction of the account would release it.
 """
 
 import contextlib
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
-from foretell.domain.errors.chain import ChainUnavailable, RpcRefused
+from foretell.chain.sending_account import SendingAccount
+from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
 from foretell.domain.values.hexadecimal import Address
+
+NONCES_AHEAD_MAX: Final = 64
+"""Most nonces by which one answer of a node is believed to be ahead of those known: the outbox's, or else those in blocks."""
+CONFIRMED_AFTER_S: Final = 5
+"""The pause from an answer that is further ahead to the one that confirms it."""
 
 _NOT_SHOWN: Final = (
     *(RpcRefused, ChainUnavailable),
@@ -21,7 +30,62 @@ _NOT_SHOWN: Final = (
 )
 """A node or its gateway that lacks a method refuses it in any way, also with another shape."""
 
+CURE: Final = (
+    f"nothing is sent until it names fewer, or blocks have them {CONFIRMED_AFTER_S} s later: if neither comes, use"
+    " another node (FORETELL_RPC_URL), and have no other program send from the account"
+)
+
 log = structlog.get_logger(__name__)
+
+
+class _Claim(NamedTuple):
+    """The lowest nonce far ahead that the node has named as free, and when it first did."""
+
+    nonce: int
+    since_ms: int
+
+
+class FreeNonces:
+    """The nonces of an account that nothing has used."""
+
+    def __init__(self, account: SendingAccount) -> None:
+        self._account = account
+        self._claim: _Claim | None = None
+
+    async def first(self) -> int:
+        """Return the lowest nonce after all that are used.
+
+        The outbox knows nonces that no node has yet, and the node those that another program used: the
+        larger one is free in both. The unique nonce of the outbox settles a race between processes, and
+        the loser tries the next nonce.
+
+        Raises ChainInconsistent when the node is far ahead, until it is so again some seconds later, with blocks
+        that have used the nonces before.
+        """
+        account = self._account
+        last = await account.outbox.load_last_nonce(account.address)
+        pending = await account.fetch_nonce("pending")
+        known = await account.fetch_nonce("latest") if last is None else last + 1
+        nonce = pending if last is None else max(pending, known)
+        if nonce - known <= NONCES_AHEAD_MAX:
+            self._claim = None
+        elif not await self._is_confirmed(nonce):
+            cause = f"it counts {nonce} transactions of {account.address}, and at most {known} are known"
+            account.log.fail("node counts unknown transactions", cause, CURE, pending=nonce)
+            raise ChainInconsistent(f"{cause}; {CURE}")
+        return nonce
+
+    async def _is_confirmed(self, nonce: int) -> bool:
+        """Return whether blocks and the node still reach what it first named, and the nonce is not far ahead of blocks."""
+        account, claim = self._account, self._claim
+        now_ms = account.now_ms()
+        if claim is None or nonce < claim.nonce:
+            self._claim = _Claim(nonce, now_ms)
+            return False
+        if abs(now_ms - claim.since_ms) < CONFIRMED_AFTER_S * 1000:
+            return False
+        mined = await account.fetch_nonce("latest")
+        return claim.nonce <= mined and nonce - mined <= NONCES_AHEAD_MAX
 
 
 async def unknown_nonces(rpc: Rpc, outbox: Outbox, account: Address) -> range:

@@ -49,20 +49,22 @@ class RepeatedLines:
         self,
         monotonic_s: Callable[[], float] = time.monotonic,
         causes_kept_max: int = CAUSES_KEPT_MAX,
+        lines_max: int = LINES_MAX,
     ) -> None:
         self._monotonic_s = monotonic_s
+        self._lines_max = lines_max
         self._period_by_cause: LruCache[str, _Period] = LruCache(causes_kept_max)
 
     def admit(self, cause: str) -> AdmittedLine | None:
-        """Return what is written of a line, None if it is left out."""
+        """Return what is written of a line, None if it is left out. A clock that is set back ends the period."""
         now_s = self._monotonic_s()
         period = self._period_by_cause.get(cause)
         left_out = 0
-        if period is None or now_s - period.began_s >= PERIOD_S:
+        if period is None or abs(now_s - period.began_s) >= PERIOD_S:
             left_out = 0 if period is None else period.left_out
             period = _Period(now_s)
             self._period_by_cause.put(cause, period)
-        if period.lines >= LINES_MAX:
+        if period.lines >= self._lines_max:
             period.left_out += 1
             return None
         period.lines += 1

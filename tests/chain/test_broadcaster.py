@@ -1,6 +1,9 @@
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 import pytest
+from structlog.testing import capture_logs
 from tests.chain.sending import (
     OPTIONS,
     Approving,
@@ -11,12 +14,24 @@ from tests.chain.sending import (
     used_nonces,
 )
 from tests.rigs.clock import Clock
-from tests.rigs.fault_proxy import BROADCAST, FaultProxy, change, lose_request, refuse, refuse_after
+from tests.rigs.fault_proxy import (
+    BROADCAST,
+    Answer,
+    Fault,
+    FaultProxy,
+    Forward,
+    Request,
+    change,
+    lose_request,
+    refuse,
+    refuse_after,
+)
 from tests.rigs.sandbox import Sandbox
 from typing_extensions import override
 
 from foretell.chain.broadcaster import ATTEMPTS_MAX
 from foretell.chain.sender import Sender
+from foretell.chain.sending_account import RETRY_AFTER_S_MAX
 from foretell.domain.errors.chain import NonceContended
 from foretell.domain.evm.transaction import SentTx, TxStatus
 from foretell.store.database import Database
@@ -172,7 +187,7 @@ async def test_a_node_that_finds_every_fee_too_low_raises_it_a_limited_number_of
     assert len(dear.attempts) == 20
     assert dear.newest.fees.priority_fee_wei < 11 * first.attempts[0].fees.priority_fee_wei
     proxy.heal()
-    clock.move_s(1)
+    clock.move_s(RETRY_AFTER_S_MAX)
     await sender.run_once()
     await sender.run_once()
     assert (await stored(outbox)).status is TxStatus.MINED
@@ -201,3 +216,88 @@ async def test_a_transaction_at_the_fee_cap_waits_for_lower_fees(
     mined = await stored(outbox)
     assert mined.status is TxStatus.MINED
     assert mined.mined_hash == sent.newest.tx_hash
+
+
+LACKS_FUNDS: Final = "insufficient funds for gas * price + value: have 0 want 63000"
+STRANGE: Final = "the moon is not full"
+
+
+@pytest.mark.case("D-07")
+@pytest.mark.parametrize("case", [(LACKS_FUNDS, 600), (STRANGE, 120)], ids=["funds", "strange"])
+async def test_what_a_node_refuses_is_repeated_ever_more_rarely_and_in_a_line_a_minute(
+    sender: Sender,
+    approving: Approving,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    clock: Clock,
+    case: tuple[str, int],
+) -> None:
+    words, seconds = case
+    proxy.fail_always(BROADCAST, refuse(words))
+    with capture_logs() as logs:
+        await sender.send(approving())
+        for _ in range(seconds):
+            clock.move_s(1)
+            await sender.run_once()
+    assert seconds // 30 <= proxy.asked[BROADCAST] <= 10 + seconds // 30
+    lines = [each for each in logs if each["event"] == "broadcast not accepted"]
+    assert seconds // 60 <= len(lines) <= 1 + seconds // 60
+    assert sum(each["count"] for each in lines) >= proxy.asked[BROADCAST] - 2
+    assert {each["cause"] for each in lines} == {words}
+    assert all(each["cure"] for each in lines)
+    proxy.heal()
+    clock.move_s(RETRY_AFTER_S_MAX)
+    await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.SENT
+
+
+async def test_refusals_of_many_transactions_are_one_cause_whatever_each_of_them_lacks(
+    sender: Sender, approving: Approving, proxy: FaultProxy, clock: Clock
+) -> None:
+    numbers = iter(range(10**6))
+    proxy.fail_always(BROADCAST, lack_another_sum(numbers))
+    with capture_logs() as logs:
+        await sender.send_all([approving(f"approve-{number}", gas=100_000) for number in range(28)])
+        for _ in range(59):
+            clock.move_s(1)
+            await sender.run_once()
+        clock.move_s(30)
+        await sender.run_once()
+    counts = [each["count"] for each in logs if each["event"] == "broadcast not accepted"]
+    assert len(counts) == 2
+    assert counts[1] > 28 * 5
+
+
+def lack_another_sum(numbers: Iterator[int]) -> Fault:
+    """The node refuses each broadcast with another number in its words."""
+
+    async def fault(request: Request, forward: Forward) -> Answer | None:
+        return await refuse(f"insufficient funds: {next(numbers)}")(request, forward)
+
+    return fault
+
+
+@pytest.mark.case("D-06")
+async def test_a_replacement_that_the_cap_forbids_is_tried_ever_more_rarely(
+    make_sender: MakeSender,
+    approving: Approving,
+    still_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    clock: Clock,
+) -> None:
+    await make_sender().send(approving())
+    cap_wei = (await stored(outbox)).newest.fees.max_fee_wei
+    sender = make_sender(replace(OPTIONS, fee_cap_wei=cap_wei))
+    await sender.run_once()
+    asked = proxy.asked["eth_feeHistory"]
+    with capture_logs() as logs:
+        for _ in range(100):
+            clock.move_s(1)
+            await sender.run_once()
+    assert 3 <= proxy.asked["eth_feeHistory"] - asked <= 10
+    assert len([each for each in logs if each["event"] == "fee cap reached"]) == 2
+    assert len((await stored(outbox)).attempts) == 1
+    await still_sandbox.mine()
+    await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.MINED

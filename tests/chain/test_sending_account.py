@@ -49,6 +49,40 @@ def test_an_attempt_is_due_again_some_seconds_after_its_rebroadcast(
     assert times.is_due(replace(TX, status=status))
 
 
+@pytest.mark.parametrize("status", [TxStatus.PENDING, TxStatus.SENT])
+def test_the_pause_after_broadcasts_in_vain_doubles_and_ends_with_one_that_is_accepted(
+    times: AttemptTimes, clock: Clock, status: TxStatus
+) -> None:
+    tx, least_s = replace(TX, status=status), 1 if status is TxStatus.PENDING else 10
+    for pause_s in (1, 2, 4, 8, 16, 30, 30):
+        times.record_rebroadcast(FIRST)
+        check_due_after(times, clock, tx, max(pause_s, least_s))
+    times.record_rebroadcast(FIRST)
+    times.record_accepted(FIRST)
+    check_due_after(times, clock, tx, least_s)
+    times.record_rebroadcast(FIRST)
+    check_due_after(times, clock, tx, least_s)
+
+
+def check_due_after(times: AttemptTimes, clock: Clock, tx: SentTx, seconds: int) -> None:
+    clock.move_s(seconds - 0.5)
+    assert not times.is_due(tx)
+    clock.move_s(0.5)
+    assert times.is_due(tx)
+
+
+def test_the_pause_after_replacements_in_vain_doubles(times: AttemptTimes, clock: Clock) -> None:
+    times.record_accepted(FIRST)
+    clock.move_s(20)
+    for pause_s in (1, 2, 4, 8, 16, 30, 30):
+        times.record_vain_bump(FIRST)
+        times.record_accepted(FIRST)
+        clock.move_s(pause_s - 0.5)
+        assert not times.is_stuck(FIRST)
+        clock.move_s(0.5)
+        assert times.is_stuck(FIRST)
+
+
 def test_an_attempt_is_stuck_twenty_seconds_after_a_node_first_accepted_it(
     times: AttemptTimes, clock: Clock
 ) -> None:

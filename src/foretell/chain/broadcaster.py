@@ -5,9 +5,8 @@ nonce is reserved once and an attempt replaced once.
 """
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Final
-
-import structlog
 
 from foretell.chain.fees import OpeningFees, fetch_fees
 from foretell.chain.sending_account import SendingAccount
@@ -39,7 +38,20 @@ REPLACED_PREFIX: Final = "unknown:"
 BROADCASTS_PER_REQUEST_MAX: Final = 10
 """Batches of trades have up to 170 KiB each, and nodes take requests of a few MiB."""
 
-log = structlog.get_logger(__name__)
+_ANOTHER_NODE: Final = (
+    "later nonces of the account wait for it: if this lasts, use another node (FORETELL_RPC_URL)"
+)
+CURES: Final = MappingProxyType(
+    {
+        BroadcastResult.NONCE_USED: "none is needed, if no other program sends from the account: a block shows what has the nonce",
+        BroadcastResult.FEE_TOO_LOW: "wait: the fees rise with the chain's, up to the cap",
+        BroadcastResult.LATER: "send the account coin if it lacks funds; room and earlier nonces come by themselves",
+        BroadcastResult.REFUSED: f"it is replaced by an empty one, and that is not taken; {_ANOTHER_NODE}",
+        BroadcastResult.UNCERTAIN: f"it is sent again; {_ANOTHER_NODE}",
+    }
+)
+"""The cures in the log, by the result of a broadcast."""
+CAP_CURE: Final = "wait until the chain's fees fall: it is tried again"
 
 
 class Broadcaster:
@@ -130,10 +142,22 @@ class Broadcaster:
             tx = await self._given_up(tx, words)
             result, words = await self.broadcast(tx)
         if result is not BroadcastResult.ACCEPTED:
-            log.warning("broadcast not accepted", tx_id=tx.tx_id, result=result.value, words=words)
+            self._log_refused(tx, result, words)
         elif tx.status is TxStatus.PENDING:
             tx = await self._account.move(tx, TxMove(TxTrigger.ACCEPT)) or tx
         return tx
+
+    def _log_refused(self, tx: SentTx, result: BroadcastResult, words: str) -> None:
+        self._account.lines.write_warning(
+            "broadcast not accepted",
+            words,
+            CURES[result],
+            result=result.value,
+            tx_id=tx.tx_id,
+            account=self._account.address,
+            nonce=tx.account_nonce,
+            since_s=(self._account.now_ms() - tx.created_at_ms) // 1000,
+        )
 
     async def push_all(self, txs: Sequence[SentTx]) -> None:
         """Broadcast the newest attempts in as few requests as possible; see to those not accepted one by one."""
@@ -146,7 +170,7 @@ class Broadcaster:
         try:
             answers = await self._account.rpc.send_all(sent)
         except ChainUnavailable as error:
-            log.warning("broadcasts not answered", first=txs[0].tx_id, words=error.message)
+            self._log_refused(txs[0], BroadcastResult.UNCERTAIN, error.message)
             return
         pairs = list(zip(txs, answers, strict=True))
         accepted = [tx for tx, answer in pairs if not isinstance(answer, RpcRefused)]
@@ -192,7 +216,9 @@ class Broadcaster:
         market = await fetch_fees(self._account.rpc, cap_wei)
         fees = bumped_fees(tx.newest.fees, market, cap_wei)
         if fees is None:
-            log.error("fee cap reached", tx_id=tx.tx_id, cap_wei=cap_wei)
+            self._account.lines.write_error(
+                "fee cap reached", f"the cap is {cap_wei} wei", CAP_CURE, tx_id=tx.tx_id
+            )
             return None
         return await self._replaced(tx, self._fields(tx, fees, is_noop=tx.is_given_up))
 

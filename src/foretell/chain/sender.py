@@ -24,7 +24,7 @@ from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt, bytes_of, quantity_of, receipt_of
 from foretell.chain.sending_account import (
     FEE_CAP_WEI,
-    AccountLog,
+    AccountLines,
     AttemptTimes,
     SenderOptions,
     SendingAccount,
@@ -84,8 +84,8 @@ class Sender:
         self._outbox = outbox
         self._has_simulated_price = options.has_simulated_price
         self.address = address_of_key(private_key)
-        times, account_log = AttemptTimes(now_ms), AccountLog(now_ms)
-        account = SendingAccount(self.address, rpc, outbox, options, now_ms, times, account_log)
+        times, lines = AttemptTimes(now_ms), AccountLines(now_ms)
+        account = SendingAccount(self.address, rpc, outbox, options, now_ms, times, lines)
         self._lock = account.lock
         self._broadcaster = Broadcaster(account, private_key)
         self._watcher = Watcher(account, self._broadcaster)

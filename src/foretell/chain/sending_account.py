@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -21,6 +21,9 @@ BUMP_UNSEEN_AFTER_S: Final = 120
 """The same for an attempt that the node accepted and does not show: it lost it, or it shows none that waits."""
 REBROADCAST_AFTER_S: Final = 10
 RETRY_AFTER_S: Final = 1
+"""The first pause after which what the node refused or did not answer is repeated; each further one is twice as long."""
+RETRY_AFTER_S_MAX: Final = 30
+"""The longest of these pauses: a node that takes transactions again has all of them so many seconds later."""
 LINES_PER_CAUSE_MAX: Final = 1
 """Lines of the log in a minute that one cause has, of all transactions of an account together."""
 
@@ -44,8 +47,18 @@ class SenderOptions:
     """
 
 
+class _Repetition(NamedTuple):
+    """When something was last repeated, and the pause until it may be again."""
+
+    at_ms: int
+    pause_s: int
+
+
 class AttemptTimes:
     """Times at which this process broadcast an attempt, and at which a node first accepted it.
+
+    What is repeated in vain is repeated after ever longer pauses: a broadcast that is not accepted, and a replacement
+    whose fees would be above the cap.
 
     The times are kept in memory only: after a restart every waiting attempt is broadcast again,
     which changes nothing at a node that has it.
@@ -54,20 +67,39 @@ class AttemptTimes:
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._accepted_at_ms: dict[Bytes32, int] = {}
-        self._rebroadcast_at_ms: dict[Bytes32, int] = {}
+        self._rebroadcasts: dict[Bytes32, _Repetition] = {}
+        self._vain_bumps: dict[Bytes32, _Repetition] = {}
 
     def record_accepted(self, tx_hash: Bytes32) -> None:
-        """Record that a node has the attempt; the first time counts."""
+        """Record that a node has the attempt; the first time counts. The next pause is the shortest."""
         self._accepted_at_ms.setdefault(tx_hash, self._now_ms())
+        if (last := self._rebroadcasts.get(tx_hash)) is not None:
+            self._rebroadcasts[tx_hash] = last._replace(pause_s=0)
 
     def record_rebroadcast(self, tx_hash: Bytes32) -> None:
-        """Record that the watcher broadcasts the attempt now."""
-        self._rebroadcast_at_ms[tx_hash] = self._now_ms()
+        """Record that the watcher broadcasts the attempt now; the pause grows unless the attempt is then accepted."""
+        self._repeat(self._rebroadcasts, tx_hash)
+
+    def record_vain_bump(self, tx_hash: Bytes32) -> None:
+        """Record that the attempt was to be replaced, and was not."""
+        self._repeat(self._vain_bumps, tx_hash)
+
+    def _repeat(self, repetitions: dict[Bytes32, _Repetition], tx_hash: Bytes32) -> None:
+        last = repetitions.get(tx_hash)
+        doubled_s = 0 if last is None else 2 * last.pause_s
+        pause_s = min(max(doubled_s, RETRY_AFTER_S), RETRY_AFTER_S_MAX)
+        repetitions[tx_hash] = _Repetition(self._now_ms(), pause_s)
 
     def is_stuck(self, tx_hash: Bytes32) -> bool:
-        """Return whether a node has had the attempt for so long that its fees must be too low."""
+        """Return whether a node has had the attempt for so long that its fees must be too low.
+
+        After a replacement in vain, it is not so until a pause is over.
+        """
         accepted_at_ms = self._accepted_at_ms.get(tx_hash)
-        return accepted_at_ms is not None and self._is_past(accepted_at_ms, BUMP_AFTER_S)
+        if accepted_at_ms is None or not self._is_past(accepted_at_ms, BUMP_AFTER_S):
+            return False
+        vain = self._vain_bumps.get(tx_hash)
+        return vain is None or self._is_past(vain.at_ms, vain.pause_s)
 
     def is_old(self, tx: SentTx) -> bool:
         """Return whether the newest attempt is so old that its fees rise, whether or not the node has it."""
@@ -75,40 +107,43 @@ class AttemptTimes:
 
     def is_due(self, tx: SentTx) -> bool:
         """Return whether to broadcast the newest attempt again: a node may have dropped it."""
-        tx_hash = tx.newest.tx_hash
-        last_ms = self._rebroadcast_at_ms.get(tx_hash)
-        if tx.status is TxStatus.PENDING:
-            return last_ms is None or self._is_past(last_ms, RETRY_AFTER_S)
-        last_ms = last_ms or self._accepted_at_ms.get(tx_hash)
-        return last_ms is None or self._is_past(last_ms, REBROADCAST_AFTER_S)
+        tx_hash, is_pending = tx.newest.tx_hash, tx.status is TxStatus.PENDING
+        least_s = RETRY_AFTER_S if is_pending else REBROADCAST_AFTER_S
+        if (last := self._rebroadcasts.get(tx_hash)) is not None:
+            return self._is_past(last.at_ms, max(least_s, last.pause_s))
+        accepted_at_ms = self._accepted_at_ms.get(tx_hash)
+        return is_pending or accepted_at_ms is None or self._is_past(accepted_at_ms, least_s)
 
     def forget(self, tx_hash: Bytes32) -> None:
         """Drop the times of an attempt, so that it is due at once."""
-        self._accepted_at_ms.pop(tx_hash, None)
-        self._rebroadcast_at_ms.pop(tx_hash, None)
+        for times in self._all():
+            times.pop(tx_hash, None)
 
     def keep_only(self, tx_hashes: Collection[Bytes32]) -> None:
         """Drop the times of all other attempts."""
-        for times in (self._accepted_at_ms, self._rebroadcast_at_ms):
+        for times in self._all():
             for tx_hash in times.keys() - tx_hashes:
                 del times[tx_hash]
+
+    def _all(self) -> tuple[dict[Bytes32, Any], ...]:
+        return self._accepted_at_ms, self._rebroadcasts, self._vain_bumps
 
     def _is_past(self, since_ms: int, seconds: int) -> bool:
         """Return whether so much time is past, or the clock was set back by more: nothing waits until it is right."""
         return abs(self._now_ms() - since_ms) >= seconds * 1000
 
 
-class AccountLog:
-    """The log of one account: a line a minute of each cause, which says how often there was one, and the cure."""
+class AccountLines:
+    """Lines of the log of one account: one a minute of each cause, which says how often there was one, and the cure."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._lines = RepeatedLines(lambda: now_ms() / 1000, lines_max=LINES_PER_CAUSE_MAX)
 
-    def warn(self, event: str, cause: str, cure: str, **fields: object) -> None:
+    def write_warning(self, event: str, cause: str, cure: str, **fields: object) -> None:
         """Log what may pass by itself."""
         self._write(log.warning, event, cause, cure, fields)
 
-    def fail(self, event: str, cause: str, cure: str, **fields: object) -> None:
+    def write_error(self, event: str, cause: str, cure: str, **fields: object) -> None:
         """Log what somebody has to look at."""
         self._write(log.error, event, cause, cure, fields)
 
@@ -139,7 +174,7 @@ class SendingAccount:
     options: SenderOptions
     now_ms: Callable[[], int]
     times: AttemptTimes
-    log: AccountLog
+    lines: AccountLines
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def fetch_nonce(self, at: str) -> int:

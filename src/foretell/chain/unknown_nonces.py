@@ -71,7 +71,9 @@ class FreeNonces:
             self._claim = None
         elif not await self._is_confirmed(nonce):
             cause = f"it counts {nonce} transactions of {account.address}, and at most {known} are known"
-            account.log.fail("node counts unknown transactions", cause, CURE, pending=nonce)
+            account.lines.write_error(
+                "node counts unknown transactions", cause, CURE, pending=nonce
+            )
             raise ChainInconsistent(f"{cause}; {CURE}")
         return nonce
 

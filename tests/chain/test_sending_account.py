@@ -71,6 +71,20 @@ def check_due_after(times: AttemptTimes, clock: Clock, tx: SentTx, seconds: int)
     assert times.is_due(tx)
 
 
+def test_what_waits_is_due_soon_when_the_node_takes_another_that_it_refused(
+    times: AttemptTimes, clock: Clock
+) -> None:
+    for _ in range(6):
+        for each in (FIRST, SECOND):
+            times.record_rebroadcast(each)
+    times.record_accepted(SECOND)
+    check_due_after(times, clock, replace(TX, status=TxStatus.PENDING), 1)
+    for each in (FIRST, SECOND, FIRST):
+        times.record_rebroadcast(each)
+    times.record_accepted(SECOND)
+    check_due_after(times, clock, replace(TX, status=TxStatus.PENDING), 2)
+
+
 def test_the_pause_after_replacements_in_vain_doubles(times: AttemptTimes, clock: Clock) -> None:
     times.record_accepted(FIRST)
     clock.move_s(20)

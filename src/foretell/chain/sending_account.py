@@ -71,10 +71,17 @@ class AttemptTimes:
         self._vain_bumps: dict[Bytes32, _Repetition] = {}
 
     def record_accepted(self, tx_hash: Bytes32) -> None:
-        """Record that a node has the attempt; the first time counts. The next pause is the shortest."""
+        """Record that a node has the attempt; the first time counts. The next pause is the shortest.
+
+        So it is for all if this one was repeated in vain: they may have waited for its nonce, or for the node.
+        """
         self._accepted_at_ms.setdefault(tx_hash, self._now_ms())
-        if (last := self._rebroadcasts.get(tx_hash)) is not None:
-            self._rebroadcasts[tx_hash] = last._replace(pause_s=0)
+        last = self._rebroadcasts.get(tx_hash)
+        if last is None:
+            return
+        was_in_vain = last.pause_s > RETRY_AFTER_S
+        for each in list(self._rebroadcasts) if was_in_vain else [tx_hash]:
+            self._rebroadcasts[each] = self._rebroadcasts[each]._replace(pause_s=0)
 
     def record_rebroadcast(self, tx_hash: Bytes32) -> None:
         """Record that the watcher broadcasts the attempt now; the pause grows unless the attempt is then accepted."""

@@ -28,6 +28,7 @@ from foretell.domain.evm.transaction import (
 FILL_GAP_AFTER_S: Final = 20
 UNFINISHED_MAX: Final = 500
 GAP_FILLS_MAX: Final = 50
+GAP_CAUSE: Final = "the node lacks nonces before the first one that waits"
 GAP_CURE: Final = "none is needed: what is stored is sent again, and the others are filled"
 LOOK_BLOCKS_MAX: Final = 64
 """Most blocks between two searches for the transaction that used a nonce."""
@@ -222,7 +223,7 @@ class Watcher:
         if abs(account.now_ms() - self._gap_since_ms) < FILL_GAP_AFTER_S * 1000:
             return
         end = min(waiting[0].account_nonce, next_nonce + GAP_FILLS_MAX)
-        account.lines.write_error("nonce gap", "", GAP_CURE, first=next_nonce, last=end - 1)
+        account.lines.write_error("nonce gap", GAP_CAUSE, GAP_CURE, first=next_nonce, last=end - 1)
         for account_nonce in range(next_nonce, end):
             lost = await account.outbox.load_at_nonce(account.address, account_nonce)
             if lost is None:

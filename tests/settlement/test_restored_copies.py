@@ -11,6 +11,8 @@ from tests.settlement.rig import UNIT, SettlementRig, Trader
 from tests.settlement.test_batches import matched
 
 from foretell.chain.broadcaster import REPLACED_PREFIX
+from foretell.chain.sender import REPLACED_AT_ONCE_MAX
+from foretell.chain.unknown_nonces import NONCES_AHEAD_MAX
 from foretell.domain.contracts.calldata import ADD_OPERATOR
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.evm.transaction import TxStatus
@@ -282,6 +284,31 @@ async def test_transactions_behind_a_gap_of_nonces_are_replaced_and_nothing_is_s
     assert await rig.fill_count() == fills + 4
     assert await rig.sandbox.rpc.send("eth_getTransactionReceipt", queued.newest.tx_hash) is None
     await rig.check_ledger()
+
+
+async def name_far_ahead(request: Request, forward: Forward) -> Answer | None:
+    """The node counts far more waiting transactions than it has."""
+    answer = await forward()
+    if request["params"][1] == "pending":
+        answer["result"] = hex(2**70)
+    return answer
+
+
+@pytest.mark.case("D-07")
+async def test_a_node_that_names_ever_more_unknown_transactions_has_some_replaced_at_once(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    await half_dead(rig, market, traders)
+    await wait_with_unknown(rig)
+    proxy.fail_always("eth_getTransactionCount", name_far_ahead)
+    assert len((await rig.context.operator.unknown_txs()).nonces) == NONCES_AHEAD_MAX
+    for _ in range(PASSES):
+        await rig.act()
+        rig.clock.move(1_000)
+    replacements = await rig.sent()
+    assert len(replacements) == REPLACED_AT_ONCE_MAX
+    first = replacements[0].account_nonce
+    assert [each.account_nonce - first for each in replacements] == [*range(REPLACED_AT_ONCE_MAX)]
 
 
 @pytest.mark.case("A-09")

@@ -93,7 +93,8 @@ class FreeNonces:
 async def unknown_nonces(rpc: Rpc, outbox: Outbox, account: Address) -> range:
     """Return the nonces after all of the outbox up to the last one that the node has in no block.
 
-    Those of a gap, which no transaction has, are among them.
+    Those of a gap, which no transaction has, are among them. They are at most the first NONCES_AHEAD_MAX: the node may
+    name any number, and the rest is seen when these are used.
     """
     last = await outbox.load_last_nonce(account)
     answers = await rpc.batch(
@@ -102,7 +103,8 @@ async def unknown_nonces(rpc: Rpc, outbox: Outbox, account: Address) -> range:
     mined, pending = (quantity_of(each, "eth_getTransactionCount") for each in answers)
     queued = await _queued_nonces(rpc, account)
     first = mined if last is None else max(mined, last + 1)
-    return range(first, max([pending, *(nonce + 1 for nonce in queued)]))
+    end = max([pending, *(nonce + 1 for nonce in queued)])
+    return range(first, min(end, first + NONCES_AHEAD_MAX))
 
 
 async def _queued_nonces(rpc: Rpc, account: Address) -> list[int]:

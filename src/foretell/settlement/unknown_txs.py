@@ -59,7 +59,11 @@ def _log(sender: Sender, unknown: UnknownTxs, waited_ms: int) -> None:
 
 
 async def _replace(sender: Sender, unknown: UnknownTxs) -> None:
-    if unknown.nonces:
+    """Replace the first unknown transactions, once those before them are final.
+
+    A node that names ever more would have each pass pay for empty ones otherwise.
+    """
+    if unknown.nonces and not unknown.replacing:
         replaced = await sender.replace_unknown(unknown.nonces)
         first, last = replaced[0], replaced[-1]
         log.error("unknown transactions replaced", account=sender.address, first=first, last=last)

@@ -15,14 +15,18 @@ from tests.settlement.test_recovery import attempt
 
 from foretell.domain.contracts.calldata import ADD_OPERATOR
 from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.domain.evm.abi import contract_function
 from foretell.domain.evm.transaction import TxStatus
+from foretell.domain.exchange.settlement import is_batch
 from foretell.domain.values.hexadecimal import Address
+from foretell.settlement.grants import GRANTED_MS
 
 pytestmark = pytest.mark.anyio
 
 FURTHER: Final = 7
 """The number of the sandbox's account that settles beside the first one."""
 COIN_WEI: Final = 10**20
+REMOVE_OPERATOR: Final = contract_function("removeOperator(address)")
 
 
 async def grant(rig: SettlementRig) -> None:
@@ -30,6 +34,18 @@ async def grant(rig: SettlementRig) -> None:
     admin = rig.sandbox.account(AccountRole.ADMIN)
     added = ADD_OPERATOR.encode(further(rig))
     await rig.sandbox.call(admin, rig.sandbox.deployment.exchange, added)
+
+
+async def dismiss(rig: SettlementRig) -> None:
+    """Have the further account be no operator any more."""
+    admin = rig.sandbox.account(AccountRole.ADMIN)
+    removed = REMOVE_OPERATOR.encode(further(rig))
+    await rig.sandbox.call(admin, rig.sandbox.deployment.exchange, removed)
+
+
+async def attempts(rig: SettlementRig, trade_ids: list[str]) -> set[int]:
+    """Return how many tries of these trades have failed."""
+    return {(await rig.settlement(each)).attempts for each in trade_ids}
 
 
 def further(rig: SettlementRig) -> Address:
@@ -77,7 +93,7 @@ async def test_batches_are_spread_over_the_accounts(
     await rig.check_ledger()
 
 
-async def test_an_account_that_is_no_operator_gets_no_batch_until_it_is_one(
+async def test_an_account_that_is_no_operator_gets_no_batch_until_it_is_one_nor_after_its_dismissal(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     trade_ids = await matched(market, traders, 4)
@@ -88,6 +104,49 @@ async def test_an_account_that_is_no_operator_gets_no_batch_until_it_is_one(
     await rig.settle()
     assert await rig.statuses(trade_ids) == [CONFIRMED] * 8
     assert set(await senders(rig)) == {first(rig), further(rig)}
+    await dismiss(rig)
+    rig.clock.move(GRANTED_MS)
+    known = {each.tx_id for each in await rig.sent()}
+    trade_ids += (later := await matched(market, traders, 4))
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 12
+    assert {each.sender for each in await rig.sent() if each.tx_id not in known} == {first(rig)}
+    assert {each.status for each in await rig.sent()} == {TxStatus.CONFIRMED}
+    assert await attempts(rig, later) == {0}
+    await rig.check_ledger()
+
+
+@pytest.mark.parametrize("is_simulated", [True, False])
+async def test_a_batch_of_an_account_that_was_just_dismissed_costs_its_trades_no_try(
+    rig: SettlementRig,
+    market: SandboxMarket,
+    traders: list[Trader],
+    capsys: pytest.CaptureFixture[str],
+    *,
+    is_simulated: bool,
+) -> None:
+    """Its leave is known and over: the simulation shows that, or the batch is mined in vain."""
+    if is_simulated:
+        rig.change(unsimulated_gas_per_day_max=0)
+    await grant(rig)
+    await matched(market, traders, 4)
+    await rig.settle()
+    assert set(await senders(rig)) == {first(rig), further(rig)}
+    await dismiss(rig)
+    known = {each.tx_id for each in await rig.sent()}
+    capsys.readouterr()
+    later = await matched(market, traders, 4)
+    await rig.settle()
+    assert await rig.statuses(later) == [CONFIRMED] * 4
+    assert await attempts(rig, later) == {0}
+    sent = [each for each in await rig.sent() if each.tx_id not in known]
+    assert {each.sender for each in sent if each.status is TxStatus.CONFIRMED} == {first(rig)}
+    in_vain = [each.sender for each in sent if each.status is TxStatus.FAILED]
+    assert in_vain == ([] if is_simulated else [further(rig)])
+    assert all(is_batch(each.tx_id) for each in sent)
+    logged = capsys.readouterr().out
+    assert logged.count("account is no operator") == 1
+    assert "operator_keys" in logged
     await rig.check_ledger()
 
 

@@ -31,8 +31,14 @@ from foretell.settlement.batch_call import SHARE_GAS, BatchedTrade, batch_call, 
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import match_gas
 from foretell.settlement.node_refusals import check_node
-from foretell.settlement.operators import operators_for, simulated_at
+from foretell.settlement.operators import (
+    is_dismissal,
+    is_of_dismissed,
+    operators_for,
+    simulated_at,
+)
 from foretell.settlement.stored import load_matched, record
+from foretell.store.database import Transaction
 from foretell.store.index.blocks import load_last_block
 from foretell.store.outbox.landed_trades import load_settled_in
 from foretell.store.outbox.settlements import OpenSettlement, name_settlements
@@ -53,16 +59,24 @@ FAILED_IN_BATCH = "failed within a batch"
 BATCH: Final = "batch"
 
 
-async def passing_trades(
-    context: SettlementContext, settler: Address, batch: Sequence[BatchedTrade], sender: Sender
-) -> list[BatchedTrade]:
-    """Return the trades of a batch that settle in a simulation now; none if it says nothing."""
-    call = batch_call(settler, batch, "")
-    try:
-        result: bytes | RpcRefused = await sender.result_of(call, simulated_at(context))
-    except RpcRefused as refusal:
-        result = refusal
-    return _passing(batch, result)
+async def assigned_trades(
+    context: SettlementContext, settler: Address, batch: Sequence[BatchedTrade]
+) -> tuple[list[BatchedTrade], Sender]:
+    """Return the trades of a batch that settle in a simulation now, none if it says nothing, and the account for them.
+
+    An account that is no operator any more leaves the batch to another one.
+    """
+    call, exchange = batch_call(settler, batch, ""), batch[0].matched.exchange
+    others = len(context.further_operators)
+    while True:
+        (sender,) = await operators_for(context, [exchange])
+        try:
+            result: bytes | RpcRefused = await sender.result_of(call, simulated_at(context))
+        except RpcRefused as refusal:
+            result = refusal
+        if not others or not is_dismissal(context, sender, exchange, result):
+            return _passing(batch, result), sender
+        others -= 1
 
 
 def _passing(batch: Sequence[BatchedTrade], result: bytes | RpcRefused) -> list[BatchedTrade]:
@@ -101,7 +115,7 @@ async def start_whole_batches(
             results = await _simulated(context, settler, part)
             if starting is not None:
                 await starting
-            passed = _first_whole(part, results)
+            passed = _first_whole(context, part, results)
             starting = asyncio.create_task(_start_by_sender(context, settler, passed))
             whole += len(passed)
             if len(passed) < len(part):
@@ -123,11 +137,12 @@ async def start_unsimulated_batches(
 
 
 def _first_whole(
-    part: Sequence[_Assigned], results: Sequence[bytes | RpcRefused]
+    context: SettlementContext, part: Sequence[_Assigned], results: Sequence[bytes | RpcRefused]
 ) -> Sequence[_Assigned]:
     """Return the batches before the first one of which a trade failed in its simulation."""
-    for number, ((batch, _), result) in enumerate(zip(part, results, strict=True)):
-        if len(_passing(batch, result)) < len(batch):
+    for number, ((batch, sender), result) in enumerate(zip(part, results, strict=True)):
+        is_over = is_dismissal(context, sender, batch[0].matched.exchange, result)
+        if is_over or len(_passing(batch, result)) < len(batch):
             return part[:number]
     return part
 
@@ -136,11 +151,11 @@ async def _start_by_sender(
     context: SettlementContext, settler: Address, assigned: Sequence[_Assigned]
 ) -> None:
     """Name and send batches, those of an account together."""
-    named_by_sender: dict[Sender, list[list[BatchedTrade]]] = {}
+    batches_by_sender: dict[Sender, list[Sequence[BatchedTrade]]] = {}
     for batch, sender in assigned:
-        named_by_sender.setdefault(sender, []).append(_named(batch))
-    for sender, named in named_by_sender.items():
-        await _start(context, settler, named, sender)
+        batches_by_sender.setdefault(sender, []).append(batch)
+    for sender, batches in batches_by_sender.items():
+        await _start(context, settler, batches, sender)
 
 
 async def _simulated(
@@ -161,17 +176,29 @@ async def start_batch(
     context: SettlementContext, settler: Address, batch: Sequence[BatchedTrade]
 ) -> list[BatchedTrade]:
     """Simulate a batch, send the trades that pass together, and return them; a single one goes alone."""
-    (sender,) = await operators_for(context, [batch[0].matched.exchange])
-    passing = await passing_trades(context, settler, batch, sender)
+    passing, sender = await assigned_trades(context, settler, batch)
     if len(passing) < SHARED_MIN:
         return []
-    await _start(context, settler, [_named(passing)], sender)
+    await _start(context, settler, [passing], sender)
     return passing
 
 
-def _named(batch: Sequence[BatchedTrade]) -> list[BatchedTrade]:
-    tx_id = batch_id_of([each.settlement for each in batch])
-    return [each._replace(settlement=each.settlement._replace(tx_id=tx_id)) for each in batch]
+async def _named(
+    tx: Transaction, batches: Sequence[Sequence[BatchedTrade]]
+) -> list[list[BatchedTrade]]:
+    """Return batches with ids that no stored transaction has."""
+    repeats = [0] * len(batches)
+    while True:
+        pairs = zip(batches, repeats, strict=True)
+        ids = [batch_id_of([each.settlement for each in batch], number) for batch, number in pairs]
+        stored = {each.tx_id for each in await load_txs(tx, SETTLEMENT, ids)}
+        if not stored:
+            return [
+                [each._replace(settlement=each.settlement._replace(tx_id=tx_id)) for each in batch]
+                for tx_id, batch in zip(ids, batches, strict=True)
+            ]
+        numbers = zip(ids, repeats, strict=True)
+        repeats = [number + (tx_id in stored) for tx_id, number in numbers]
 
 
 async def _start(
@@ -181,11 +208,12 @@ async def _start(
     sender: Sender,
 ) -> None:
     """Store the names of batches, all or none, and send them."""
-    settlements = [each.settlement for batch in batches for each in batch]
     async with context.database.writing() as tx:
+        named = await _named(tx, batches)
+        settlements = [each.settlement for batch in named for each in batch]
         is_named = await name_settlements(tx, settlements)
     if is_named:
-        await _send(context, settler, batches, sender)
+        await _send(context, settler, named, sender)
     else:
         log.error("trades are settled by another process too", tx_id=settlements[0].tx_id)
 
@@ -199,6 +227,10 @@ async def follow_batch(
     if sent.status in {TxStatus.FAILED, TxStatus.CANCELED}:
         if sent.status is TxStatus.CANCELED:
             context.start.ask_again()
+        (first, *_) = await load_matched(context, settlements)
+        if await is_of_dismissed(context, sent, first.exchange):
+            await _requeue(context, settlements)
+            return False
         await _fail_all(context, settlements, sent.failure or sent.status)
         return False
     return True
@@ -214,15 +246,20 @@ async def _resume(context: SettlementContext, settlements: Sequence[Settlement])
     batch = [batched_trade(*pair) for pair in zip(settlements, rows, strict=True)]
     settler = context.batch_settler
     if settler is not None:
-        (sender,) = await operators_for(context, [batch[0].matched.exchange])
-        if await passing_trades(context, settler, batch, sender):
+        passing, sender = await assigned_trades(context, settler, batch)
+        if passing:
             await _send(context, settler, [batch], sender)
             return True
     if await _is_stored(context, settlements):
         return True  # sent meanwhile, which is why its trades fail in a simulation
+    await _requeue(context, settlements)
+    return False
+
+
+async def _requeue(context: SettlementContext, settlements: Sequence[Settlement]) -> None:
+    """Have trades go without the batch that carries them, which settles nothing; no try is counted."""
     now_ms, options = context.now_ms(), context.options
     await record(context, [waiting_settlement(each, now_ms, options) for each in settlements])
-    return False
 
 
 async def _send(

@@ -8,6 +8,7 @@ from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.call_forms import CallForms
+from foretell.settlement.grants import Grants
 from foretell.settlement.metrics import SettlementCounts
 from foretell.settlement.node_view import NodeViews
 from foretell.settlement.plain_accounts import PlainAccounts
@@ -72,8 +73,7 @@ class SettlementContext:
     call_forms: CallForms = field(default_factory=CallForms)
     collateral: Address | None = None
     further_operators: tuple[Sender, ...] = ()
-    granted: set[tuple[Address, Address]] = field(default_factory=set)
-    """Further accounts and the exchanges that have them as operators."""
+    grants: Grants = field(default_factory=Grants)
     start: StartBlock = field(default_factory=StartBlock)
     plain_accounts: PlainAccounts = field(default_factory=PlainAccounts)
     node_views: NodeViews = field(default_factory=NodeViews)

@@ -9,9 +9,12 @@ from typing import Final
 
 import structlog
 
+from foretell.chain.artifacts import reason_of
 from foretell.chain.sender import SIMULATED_AT, Sender
 from foretell.chain.views import LATEST, ViewCall
 from foretell.domain.contracts.calldata import IS_OPERATOR
+from foretell.domain.errors.chain import ExecutionReverted, RpcRefused
+from foretell.domain.evm.transaction import SentTx, TxStatus
 from foretell.domain.exchange.settlement import EarlierTrades, Settlement
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.context import SettlementContext
@@ -20,6 +23,9 @@ from foretell.store.outbox.settlements import load_earlier
 from foretell.store.outbox.transactions import SETTLEMENT, WaitingTxs, load_waiting
 
 NOTHING_WAITS: Final = WaitingTxs(0, 0)
+NOT_OPERATOR: Final = "NotOperator"
+"""The revert of a whole batch whose account is no operator of its exchange."""
+CURE: Final = "make it an operator of the exchange, as `foretell deploy` does, or remove its key from operator_keys"
 
 log = structlog.get_logger(__name__)
 
@@ -65,15 +71,55 @@ async def _affordable(context: SettlementContext, sender: Sender, waiting: Waiti
 
 
 async def _may_send(context: SettlementContext, sender: Sender, exchange: Address) -> bool:
-    """Return whether the exchange has the account as an operator; its leave is asked for once."""
-    if sender is context.operator or (sender.address, exchange) in context.granted:
+    """Return whether the exchange has the account as an operator; it is asked again after some time."""
+    if sender is context.operator or context.grants.has(sender.address, exchange, context.now_ms()):
         return True
-    (is_operator,) = await sender.call_views([ViewCall(exchange, IS_OPERATOR, (sender.address,))])
+    is_operator = await _is_operator(context, sender.address, exchange)
     if is_operator:
-        context.granted.add((sender.address, exchange))
+        context.grants.add(sender.address, exchange, context.now_ms())
     else:
-        log.error("account is no operator", account=sender.address, exchange=exchange)
+        _dismiss(context, sender.address, exchange)
+    return is_operator
+
+
+async def _is_operator(context: SettlementContext, account: Address, exchange: Address) -> bool:
+    """Return whether the exchange has the account as an operator now."""
+    asked = [ViewCall(exchange, IS_OPERATOR, (account,))]
+    (is_operator,) = await context.operator.call_views(asked)
     return bool(is_operator)
+
+
+def _dismiss(context: SettlementContext, account: Address, exchange: Address) -> None:
+    """Have an account get no batch of an exchange before this has it as an operator again."""
+    context.grants.drop(account, exchange)
+    if context.grants.is_to_log(account, exchange, context.now_ms()):
+        log.error("account is no operator", account=account, exchange=exchange, cure=CURE)
+
+
+def is_dismissal(
+    context: SettlementContext, sender: Sender, exchange: Address, result: bytes | RpcRefused
+) -> bool:
+    """Return whether a batch fails in its simulation because its account was dismissed, which gets no more then.
+
+    What the first account sends is for nobody else, so nothing follows for it.
+    """
+    if sender is context.operator or not isinstance(result, ExecutionReverted):
+        return False
+    if reason_of(result) != NOT_OPERATOR:
+        return False
+    _dismiss(context, sender.address, exchange)
+    return True
+
+
+async def is_of_dismissed(context: SettlementContext, sent: SentTx, exchange: Address) -> bool:
+    """Return whether a batch was mined in vain, and its account is no operator any more, which gets no more then.
+
+    Every trade of it has failed for that, so it says nothing about any.
+    """
+    if sent.status is not TxStatus.FAILED or await _is_operator(context, sent.sender, exchange):
+        return False
+    _dismiss(context, sent.sender, exchange)
+    return True
 
 
 async def must_wait(

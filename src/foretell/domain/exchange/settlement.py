@@ -169,14 +169,14 @@ def tx_id_of(trade_id: str, number: int) -> str:
     return f"settle:{trade_id}:{number}"
 
 
-def batch_id_of(settlements: Sequence[Settlement]) -> str:
+def batch_id_of(settlements: Sequence[Settlement], repeats: int = 0) -> str:
     """Return the id of the transaction that carries these trades together.
 
-    No two batches have the same one: the first trade is in no other batch with this number, unless
-    nothing of that one was stored or sent.
+    No two batches have the same one: the first trade is in no other batch with this number, unless nothing
+    of that one was stored or sent. `repeats` counts those that settled nothing and were no try of their trades.
     """
     first = settlements[0]
-    return f"{BATCH_PREFIX}{first.trade_id}:{first.attempts + 1}"
+    return f"{BATCH_PREFIX}{first.trade_id}:{first.attempts + 1 + repeats}"
 
 
 def is_batch(tx_id: str) -> bool:

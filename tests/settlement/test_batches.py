@@ -6,6 +6,7 @@ import random
 from typing import Any, Final
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.rigs.fault_proxy import (
@@ -29,11 +30,14 @@ from foretell.domain.contracts.calldata import Approve
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.evm.abi import contract_function
+from foretell.domain.evm.rlp import decode_list
 from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.order import OrderStatus
+from foretell.domain.exchange.settlement import is_batch
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.settlement.batches import TOGETHER_MAX
 from foretell.settlement.settle import run_once
+from foretell.store.tables import wallet_gas
 
 pytestmark = pytest.mark.anyio
 
@@ -328,6 +332,72 @@ async def test_a_batch_whose_nonce_another_transaction_used_loses_no_trade(
     await rig.settle()
     assert await rig.statuses(trade_ids) == [CONFIRMED] * TRADES
     assert await ids_sent(rig) == [together(trade_ids[0]), *(alone(each, 2) for each in trade_ids)]
+    await rig.check_ledger()
+
+
+class CappedFees:
+    """A node that refuses raw transactions whose gas times their highest price is above a part of the first one's."""
+
+    def __init__(self, proxy: FaultProxy) -> None:
+        self.refused: set[str] = set()
+        self._cap_wei = 0
+        proxy.fail_always("eth_sendRawTransaction", self._look)
+
+    async def _look(self, request: Request, forward: Forward) -> Answer | None:
+        raw = bytes.fromhex(request["params"][0][2:])
+        _, _, _, price, gas, *_ = decode_list(raw[1:])
+        fee_wei = int.from_bytes(price, "big") * int.from_bytes(gas, "big")
+        self._cap_wei = self._cap_wei or fee_wei * 9 // 10
+        if fee_wei <= self._cap_wei:
+            return await forward()
+        self.refused.add(request["params"][0])
+        fee, cap = fee_wei / 10**18, self._cap_wei / 10**18
+        words = f"tx fee ({fee:.2f} ether) exceeds the configured cap ({cap:.2f} ether)"
+        return await refuse(words)(request, forward)
+
+
+async def test_a_batch_whose_fee_the_node_caps_goes_again_in_smaller_ones_and_no_try_is_counted(
+    rig: SettlementRig,
+    market: SandboxMarket,
+    traders: list[Trader],
+    proxy: FaultProxy,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    node = CappedFees(proxy)
+    capsys.readouterr()
+    trade_ids = await matched(market, traders, 20)
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 20
+    assert {(await rig.settlement(each)).attempts for each in trade_ids} == {0}
+    sent = await rig.sent()
+    assert all(is_batch(each.tx_id) for each in sent)
+    assert [each.status for each in sent].count(TxStatus.CANCELED) == len(node.refused) == 1
+    assert capsys.readouterr().out.count("--rpc.txfeecap 0") == 1
+    await rig.check_ledger()
+    async with rig.database.reading() as tx:
+        assert await tx.all(sa.select(wallet_gas)) == []
+    trade_ids += await matched(market, traders, 20)
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 40
+    assert len(node.refused) == 1
+
+
+async def test_batches_are_smaller_while_one_that_the_node_refused_for_its_fee_is_on_its_way(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    node = CappedFees(proxy)
+    trade_ids = await matched(market, traders, 20)
+    await rig.automine(is_on=False)
+    await rig.act()
+    trade_ids += await matched(market, traders, 20)
+    rig.clock.move(1_000)
+    await rig.act()
+    first, *later = await rig.sent()
+    assert (first.is_given_up, len(node.refused), len(later)) == (True, 1, 3)
+    await rig.automine(is_on=True)
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 40
+    assert {(await rig.settlement(each)).attempts for each in trade_ids} == {0}
     await rig.check_ledger()
 
 

@@ -155,6 +155,10 @@ class Sender:
         fees = await self._broadcaster.opening_fees()
         return quantity_of(balance, "eth_getBalance") // (gas * fees.max_fee_wei)
 
+    async def max_fee_wei(self) -> int:
+        """Return the highest price of a unit of gas in a first attempt now."""
+        return (await self._broadcaster.opening_fees()).max_fee_wei
+
     async def result_of(self, tx: OutgoingTx, at: str = SIMULATED_AT) -> bytes:
         """Return what the call of a transaction would return now, or raise ExecutionReverted."""
         return bytes_of(await self._rpc.call("eth_call", await self._request(tx), at), "eth_call")

@@ -30,7 +30,7 @@ from foretell.domain.values.hexadecimal import Address, parse_bytes
 from foretell.settlement.batch_call import SHARE_GAS, BatchedTrade, batch_call, batched_trade
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import match_gas
-from foretell.settlement.node_refusals import check_node
+from foretell.settlement.node_refusals import check_node, is_capped
 from foretell.settlement.operators import (
     is_dismissal,
     is_of_dismissed,
@@ -227,13 +227,23 @@ async def follow_batch(
     if sent.status in {TxStatus.FAILED, TxStatus.CANCELED}:
         if sent.status is TxStatus.CANCELED:
             context.start.ask_again()
-        (first, *_) = await load_matched(context, settlements)
-        if await is_of_dismissed(context, sent, first.exchange):
+        if await _is_no_try(context, settlements, sent):
+            log.warning("batch goes again", tx_id=sent.tx_id, cause=sent.failure)
             await _requeue(context, settlements)
             return False
         await _fail_all(context, settlements, sent.failure or sent.status)
         return False
     return True
+
+
+async def _is_no_try(
+    context: SettlementContext, settlements: Sequence[Settlement], sent: SentTx
+) -> bool:
+    """Return whether a batch settled nothing, and that says nothing about any of its trades."""
+    if is_capped(context, sent):
+        return True
+    (first, *_) = await load_matched(context, settlements)
+    return await is_of_dismissed(context, sent, first.exchange)
 
 
 async def _resume(context: SettlementContext, settlements: Sequence[Settlement]) -> bool:

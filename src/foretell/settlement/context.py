@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from foretell.chain.sender import Sender
+from foretell.domain.evm.fee_cap import FeeBound
 from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
@@ -74,6 +75,7 @@ class SettlementContext:
     collateral: Address | None = None
     further_operators: tuple[Sender, ...] = ()
     grants: Grants = field(default_factory=Grants)
+    fee_bound: FeeBound = field(default_factory=FeeBound)
     start: StartBlock = field(default_factory=StartBlock)
     plain_accounts: PlainAccounts = field(default_factory=PlainAccounts)
     node_views: NodeViews = field(default_factory=NodeViews)

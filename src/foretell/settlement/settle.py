@@ -51,7 +51,7 @@ from foretell.settlement.failing_orders import find_failing_orders
 from foretell.settlement.landed_trades import has_index, without_landed
 from foretell.settlement.match_call import Matched, match_call
 from foretell.settlement.mined_reverts import MinedRevert, judge_mined_revert
-from foretell.settlement.node_refusals import check_node
+from foretell.settlement.node_refusals import bounded_options, check_node
 from foretell.settlement.operators import must_wait
 from foretell.settlement.simulations import unsimulated_trades
 from foretell.settlement.stored import load_matched, record
@@ -195,7 +195,7 @@ async def _start_shared(
     Raises RpcRefused when the node refuses every batch.
     """
     covered = await unsimulated_trades(context, settler, trades)
-    groups, covered = in_groups(trades, covered, context.options)
+    groups, covered = in_groups(trades, covered, await bounded_options(context))
     shared, others = in_places(groups, room)
     certain = [group for group in shared if group[0].settlement.trade_id in covered]
     await start_unsimulated_batches(context, settler, certain)

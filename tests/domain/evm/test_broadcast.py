@@ -55,6 +55,7 @@ UNCERTAIN = BroadcastResult.UNCERTAIN
         ("Transaction nonce is too distant from current sender nonce", LATER),
         ("Transaction gas limit exceeds block gas limit", REFUSED),
         ("Intrinsic gas exceeds gas limit", REFUSED),
+        ("Transaction fee cap exceeded", REFUSED),
         # openethereum
         ("Transaction with the same hash was already imported.", ACCEPTED),
         ("Transaction nonce is too low. Try incrementing the nonce.", NONCE_USED),

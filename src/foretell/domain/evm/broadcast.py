@@ -107,6 +107,7 @@ _MESSAGES: Final = (
             "gaslimitexceeded",
             "gas limit too high",
             "exceeds the configured cap",
+            "transaction fee cap exceeded",
             "oversized data",
             "transaction too large",
             "max initcode size exceeded",

@@ -59,6 +59,18 @@ async def test_a_failed_settlement_and_a_bar_make_a_wallet_troubled(database: Da
         assert await load_troubled(tx, [DAVE], DAY) == frozenset()
 
 
+async def test_wallets_of_failed_settlements_without_gas_are_forgotten_after_a_day(
+    database: Database,
+) -> None:
+    await record(database, a_row(1, "alice", "bob"), a_row(2, "carol", "dave"))
+    async with database.writing() as tx:
+        await record_failures(tx, ["trade-1"], DAY, 0)
+        await record_failures(tx, ["trade-2"], DAY + 1, 0)
+        assert await load_troubled(tx, [ALICE, CAROL], DAY) == {ALICE, CAROL}
+        await record_failures(tx, ["trade-2"], DAY + 2, 0)
+        assert await load_troubled(tx, [ALICE, CAROL], DAY) == {CAROL}, "rows without gas go, too"
+
+
 async def test_the_gas_of_failed_matches_is_that_of_a_day(database: Database) -> None:
     await record(database, a_row(1, "alice", "bob"))
     async with database.writing() as tx:

@@ -15,7 +15,7 @@ from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 from foretell.store.database import Transaction
 from foretell.store.lookups import load_rows
 from foretell.store.outbox.settlements import UNSETTLED
-from foretell.store.outbox.wallet_bars import add_gas
+from foretell.store.outbox.wallet_bars import add_gas, forget_old_gas
 from foretell.store.tables import barred_wallets, fills, trades, wallet_gas
 
 NOBODY: Final = ZERO_ADDRESS
@@ -69,7 +69,11 @@ async def load_gas_of_failures(tx: Transaction, day: int) -> int:
 async def record_failures(
     tx: Transaction, trade_ids: Sequence[str], day: int, batch_gas: int
 ) -> None:
-    """Store that settlements failed on a day: the wallets of these trades, and the gas within batches."""
+    """Store that settlements failed on a day: the wallets of these trades, and the gas within batches.
+
+    Old days are forgotten.
+    """
+    await forget_old_gas(tx, day)
     taken = sa.select(trades.c.taker.label("wallet")).where(trades.c.trade_id.in_(trade_ids))
     made = sa.select(fills.c.maker).where(fills.c.trade_id.in_(trade_ids))
     for row in await tx.all(sa.union(taken, made)):

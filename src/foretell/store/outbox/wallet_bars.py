@@ -53,17 +53,19 @@ async def load_probes(tx: Transaction, now_ms: int, limit: int) -> Sequence[Wall
 
 
 async def add_gas(tx: Transaction, wallet: Address, day: int, gas: int) -> int:
-    """Add the gas of a failed settlement, and return all of the wallet's on that day.
-
-    The days before the one before are forgotten.
-    """
-    await tx.execute(wallet_gas.delete().where(wallet_gas.c.day < day - 1))
+    """Add the gas of a failed settlement, and return all of the wallet's on that day; old days are forgotten."""
+    await forget_old_gas(tx, day)
     known = wallet_gas.c.wallet == wallet, wallet_gas.c.day == day
     before = await tx.scalar(sa.select(wallet_gas.c.gas).where(*known))
     total = gas + int(before or 0)
     await tx.execute(wallet_gas.delete().where(*known))
     await tx.execute(wallet_gas.insert(), [{"wallet": wallet, "day": day, "gas": total}])
     return total
+
+
+async def forget_old_gas(tx: Transaction, day: int) -> None:
+    """Delete what is stored of the days before yesterday, which decide nothing any more."""
+    await tx.execute(wallet_gas.delete().where(wallet_gas.c.day < day - 1))
 
 
 class WalletGas(NamedTuple):

@@ -5,7 +5,17 @@ from typing import Final
 
 import pytest
 from prometheus_client import REGISTRY
-from tests.rigs.fault_proxy import Answer, Fault, FaultProxy, Forward, Request, refuse
+from structlog.testing import capture_logs
+from tests.rigs.fault_proxy import (
+    Answer,
+    Fault,
+    FaultProxy,
+    Forward,
+    Request,
+    change,
+    honest,
+    refuse,
+)
 from tests.rigs.sandbox import SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader
 from tests.settlement.test_batches import matched
@@ -19,6 +29,7 @@ from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.settlement import Settlement, named_settlement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.exchange.wallets.wallet_bars import DAY_MS
+from foretell.settlement.landed_trades import CURE, HEAD_ASKED_EVERY_MS
 from foretell.settlement.settle import run_once
 from foretell.store.outbox.settlements import name_settlements
 from foretell.store.trading.trades import load_trade_ids
@@ -87,6 +98,49 @@ async def test_nothing_is_sent_before_the_index_has_the_blocks_from_before_the_s
     assert await rig.sent() == []
     await catch_up(rig.indexer)
     await rig.settle()
+    assert await rig.sent() == []
+
+
+async def test_a_node_that_names_a_wrong_newest_block_once_stops_settlement_for_a_minute_only(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    alice, bob, _ = traders
+    await alice.sell(market, 40, 50 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    proxy.fail("eth_blockNumber", change(lambda _: hex(10**9)))
+    await catch_up(rig.indexer)
+    with capture_logs() as logs:
+        for _ in range(3):
+            await rig.act()
+            rig.clock.move(HEAD_ASKED_EVERY_MS // 3 - 1)
+        assert (await rig.sent(), logs) == ([], [])
+        rig.clock.move(3)
+        await rig.act()
+        await rig.act()
+    assert [(each["event"], each["head"], each["cure"]) for each in logs[:1]] == [
+        ("index lacks blocks", 10**9, CURE)
+    ]
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]
+
+
+async def test_an_index_that_lacks_blocks_is_logged_once_a_minute_and_nothing_is_sent(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    alice, bob, _ = traders
+    await alice.sell(market, 40, 50 * UNIT)
+    await bob.buy(market, 40, 10 * UNIT)
+    await rig.projection.catch_up()
+    await rig.sandbox.mine()
+    assert await run_once(rig.context)
+    await rig.sandbox.mine()
+    proxy.fail("eth_blockNumber", honest, change(lambda _: "0x0"), honest)
+    with capture_logs() as logs:
+        for _ in range(9):
+            assert await run_once(rig.context)
+            rig.clock.move(HEAD_ASKED_EVERY_MS // 3)
+    heads = [each["head"] - each["indexed"] for each in logs]
+    assert heads == [1, 1], "neither a later block nor one that the index has long read counts"
     assert await rig.sent() == []
 
 

@@ -43,11 +43,19 @@ class UnknownWait:
 
 @dataclass(slots=True)
 class StartBlock:
-    """The newest block when what may be on the chain was asked for, and whether the index has read it."""
+    """The newest block when what may be on the chain was asked for, and whether the index has read it.
+
+    While the index has not, the node is asked again: one that named a block of the far future would stop everything.
+    """
 
     head_number: int | None = None
+    asked_ms: int = 0
     is_indexed: bool = False
     unknown: UnknownWait = field(default_factory=UnknownWait)
+
+    def is_to_repeat(self, now_ms: int, every_ms: int) -> bool:
+        """Return whether the node is asked again: some time has passed, or the clock was set back."""
+        return not 0 <= now_ms - self.asked_ms < every_ms
 
     def ask_again(self) -> None:
         """Have the newest block asked for again: a transaction that is not known here was mined."""

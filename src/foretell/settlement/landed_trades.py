@@ -2,7 +2,8 @@
 
 A database that was restored from an older copy has trades that were settled since. The exchange would
 refuse some of them as filled, and settle others a second time. So a process sends nothing before the
-index has the newest block that the node had at its start, and no trade that the index shows as settled.
+index has the newest block that the node had at its start, and no trade that the index shows as settled. A node
+may name a wrong block once, so it is asked again each minute until the index has it.
 A transaction that waits at the node and is not known here may carry any trade, from any of the accounts:
 nothing is sent before a block has it.
 """
@@ -26,24 +27,37 @@ from foretell.store.outbox.landed_trades import load_landings
 
 LANDED: Final = "settled by a transaction that is not known here"
 
+HEAD_ASKED_EVERY_MS: Final = 60_000
+"""Time after which the node is asked for its newest block again, while the index lacks the one that it named."""
+CURE: Final = "wait until the index has the block; if no chain is that long, correct the node: it is asked again each minute"
+
 log = structlog.get_logger(__name__)
 
 
 async def has_index(context: SettlementContext) -> bool:
     """Return whether the index has read all blocks from before the start of this process.
 
-    The same is asked again after a nonce was used by a transaction that is not known here.
+    The same is asked again after a nonce was used by a transaction that is not known here. A lower block that
+    the node names later takes the place of the first one, which was none then: blocks only become more, unless the node is
+    more than a minute behind. A higher one does not, for an index that is behind would never have it.
     """
-    start = context.start
+    start, now_ms = context.start, context.now_ms()
     if start.is_indexed:
         return True
     if start.head_number is None:
         if await has_unknown_txs(context):
             return False
-        start.head_number = await context.operator.head()
+        start.head_number, start.asked_ms = await context.operator.head(), now_ms
     async with context.database.reading() as tx:
         last = await load_last_block(tx)
-    start.is_indexed = last is not None and last.block_number >= start.head_number
+    indexed = None if last is None else last.block_number
+    start.is_indexed = indexed is not None and indexed >= start.head_number
+    if not start.is_indexed and start.is_to_repeat(now_ms, HEAD_ASKED_EVERY_MS):
+        start.asked_ms = now_ms
+        log.warning("index lacks blocks", indexed=indexed, head=start.head_number, cure=CURE)
+        newest = await context.operator.head()
+        if indexed is None or newest >= indexed:  # else this answer is the wrong one
+            start.head_number = min(start.head_number, newest)
     return start.is_indexed
 
 

@@ -1,3 +1,4 @@
+import asyncio
 from typing import Any
 
 import msgspec
@@ -37,6 +38,8 @@ from foretell.store.trading.trades import (
 pytestmark = pytest.mark.anyio
 
 HOUR_MS = 3_600_000
+BEGUN_WITHIN_S = 0.5
+"""Time after which another transaction waits for the one that is open."""
 
 YES = an_asset(is_yes=True)
 NO = an_asset(is_yes=False)
@@ -256,6 +259,38 @@ async def test_a_trade_that_is_carried_is_named_by_no_second_batch(database: Dat
     assert [each.settlement.tx_id for each in begun] == ["batch:trade-1:1"] * 2 + [
         "batch:trade-3:1"
     ]
+
+
+async def test_a_trade_is_not_named_by_a_process_that_read_of_it_before_another_named_it(
+    database: Database,
+) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in range(1, 4)])
+    batch = [a_settlement(number, tx_id="batch:trade-1:1") for number in range(1, 4)]
+
+    async def name_all() -> bool:
+        async with database.writing() as tx:
+            return await name_settlements(tx, batch)
+
+    async with database.writing() as tx:
+        assert await name_settlements(tx, batch[:2])
+        second = asyncio.create_task(name_all())
+        done, _ = await asyncio.wait([second], timeout=BEGUN_WITHIN_S)
+        assert not done
+    assert not await second
+    async with database.reading() as tx:
+        named = [each.settlement.trade_id for each in await load_open_settlements(tx)]
+    assert named == ["trade-1", "trade-2"], "the third is in no transaction that was sent"
+
+
+async def test_a_trade_is_not_named_by_a_process_that_read_of_it_before_another_tried_it(
+    database: Database,
+) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in (1, 2)])
+    batch = [a_settlement(number, tx_id="batch:trade-1:1") for number in (1, 2)]
+    async with database.writing() as tx:
+        await record_settlements(tx, [a_settlement(1, attempts=1)])
+        assert not await name_settlements(tx, batch)
+        assert await name_settlements(tx, [batch[0]._replace(attempts=1), batch[1]])
 
 
 async def test_of_many_new_trades_half_are_those_that_expire_first(database: Database) -> None:

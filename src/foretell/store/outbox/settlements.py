@@ -38,6 +38,8 @@ REFUSALS_OF_FAILING: Final = 8
 FAILED_OR_WAITS: Final = sa.and_(
     settled_trades.c.tx_id.is_(None), settled_trades.c.is_given_up.is_(False)
 )
+_LOCK: Final = 0x73657474
+"""The key of the lock of PostgreSQL under which processes change settlements one after the other."""
 IS_HALTED: Final = trades.c.condition_id.in_(sa.select(halted_markets.c.condition_id))
 
 
@@ -79,15 +81,26 @@ async def record_settlements(tx: Transaction, settlements: Sequence[Settlement])
 async def name_settlements(tx: Transaction, settlements: Sequence[Settlement]) -> bool:
     """Store the names of transactions with their trades; return False, with nothing stored, if one is carried.
 
-    A second process by mistake names no trade that the first one has named. A name is of no interest to
-    the engine, which reads of the trade when the index has its transaction, so it is not announced.
+    A second process by mistake names no trade that the first one has named, or has tried since. A name is of
+    no interest to the engine, which reads of the trade when the index has its transaction, so it is not announced.
     """
-    ids = [(each.trade_id,) for each in settlements]
-    known = await load_rows(tx, settled_trades, (settled_trades.c.trade_id,), ids)
-    if any(row.tx_id is not None for row in known):
+    if not await are_unchanged(tx, [each._replace(tx_id=None) for each in settlements]):
         return False
     await tx.upsert_rows(settled_trades, settlements)
     return True
+
+
+async def are_unchanged(tx: Transaction, read: Sequence[Settlement]) -> bool:
+    """Return whether trades still name the transactions, and have the tries, with which they were read.
+
+    Other processes wait with their changes until this transaction has ended; SQLite has one writer.
+    """
+    if tx.dialect == "postgresql":
+        await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    ids = [(each.trade_id,) for each in read]
+    rows = await load_rows(tx, settled_trades, (settled_trades.c.trade_id,), ids)
+    known = {row.trade_id: (row.tx_id, row.attempts) for row in rows}
+    return all(known.get(each.trade_id, (None, 0)) == (each.tx_id, each.attempts) for each in read)
 
 
 async def load_open_settlements(tx: Transaction) -> Sequence[OpenSettlement]:

@@ -37,12 +37,12 @@ from foretell.settlement.operators import (
     operators_for,
     simulated_at,
 )
-from foretell.settlement.stored import load_matched, record
+from foretell.settlement.stored import BY_ANOTHER, Progress, is_sent_by_now, load_matched, record
 from foretell.store.database import Transaction
 from foretell.store.index.blocks import load_last_block
 from foretell.store.outbox.landed_trades import load_settled_in
 from foretell.store.outbox.settlements import OpenSettlement, name_settlements
-from foretell.store.outbox.transactions import SETTLEMENT, load_tx, load_txs
+from foretell.store.outbox.transactions import SETTLEMENT, load_tx
 
 _Assigned = tuple[Sequence[BatchedTrade], Sender]
 """A batch, and the account that sends it."""
@@ -215,7 +215,7 @@ async def _start(
     if is_named:
         await _send(context, settler, named, sender)
     else:
-        log.error("trades are settled by another process too", tx_id=settlements[0].tx_id)
+        log.error(BY_ANOTHER, tx_id=settlements[0].tx_id)
 
 
 async def follow_batch(
@@ -229,7 +229,7 @@ async def follow_batch(
             context.start.ask_again()
         if await _is_no_try(context, settlements, sent):
             log.warning("batch goes again", tx_id=sent.tx_id, cause=sent.failure)
-            await _requeue(context, settlements)
+            await _requeue(context, settlements, is_sent=True)
             return False
         await _fail_all(context, settlements, sent.failure or sent.status)
         return False
@@ -260,16 +260,24 @@ async def _resume(context: SettlementContext, settlements: Sequence[Settlement])
         if passing:
             await _send(context, settler, [batch], sender)
             return True
-    if await _is_stored(context, settlements):
+    if await is_sent_by_now(context, settlements):
         return True  # sent meanwhile, which is why its trades fail in a simulation
-    await _requeue(context, settlements)
+    await _requeue(context, settlements, is_sent=False)
     return False
 
 
-async def _requeue(context: SettlementContext, settlements: Sequence[Settlement]) -> None:
+async def _requeue(
+    context: SettlementContext, settlements: Sequence[Settlement], *, is_sent: bool
+) -> None:
     """Have trades go without the batch that carries them, which settles nothing; no try is counted."""
     now_ms, options = context.now_ms(), context.options
-    await record(context, [waiting_settlement(each, now_ms, options) for each in settlements])
+    await record(
+        context,
+        [
+            Progress(each, waiting_settlement(each, now_ms, options), is_sent=is_sent)
+            for each in settlements
+        ],
+    )
 
 
 async def _send(
@@ -289,17 +297,14 @@ async def _send(
         for batch, call in zip(batches, calls, strict=True):
             log.warning("batch refused by the node", tx_id=call.tx_id, cause=str(refusal))
             settlements = [each.settlement for each in batch]
-            if not await _is_stored(context, settlements):
+            if not await is_sent_by_now(context, settlements):
                 await check_node(context, batch[0].matched.exchange, refusal)
                 now_ms, options = context.now_ms(), context.options
-                refused = [refused_settlement(each, now_ms, options) for each in settlements]
+                refused = [
+                    Progress(each, refused_settlement(each, now_ms, options))
+                    for each in settlements
+                ]
                 await record(context, refused)
-
-
-async def _is_stored(context: SettlementContext, settlements: Sequence[Settlement]) -> bool:
-    """Return whether the transaction that these trades name is stored: it may be on its way."""
-    async with context.database.reading() as tx:
-        return bool(await load_txs(tx, SETTLEMENT, [settlements[0].tx_id or ""]))
 
 
 async def _fail_all(
@@ -308,7 +313,10 @@ async def _fail_all(
     """Count a try of each trade of a batch that settled nothing."""
     log.warning("batch failed", tx_id=settlements[0].tx_id, cause=cause)
     now_ms, options = context.now_ms(), context.options
-    failed = [failed_settlement(each, cause, now_ms, options) for each in settlements]
+    failed = [
+        Progress(each, failed_settlement(each, cause, now_ms, options), is_sent=True)
+        for each in settlements
+    ]
     await record(context, failed)
 
 
@@ -360,10 +368,10 @@ async def _read_failures(context: SettlementContext, missing: Sequence[Settlemen
             log.warning("trade neither settled nor failed in its batch", **settlement._asdict())
             continue
         log.warning("trade failed in its batch", trade_id=settlement.trade_id, cause=cause)
-        failed.append(settlement_after_batch(settlement, cause, context.now_ms(), context.options))
+        after = settlement_after_batch(settlement, cause, context.now_ms(), context.options)
+        failed.append(Progress(settlement, after, is_sent=True))
         gas += match_gas(len(matched.row.trade.fills)) + SHARE_GAS
-    await record(context, failed, batch_gas=gas)
-    if gas:
+    if await record(context, failed, batch_gas=gas) and gas:
         context.counts.gas(BATCH, gas)
 
 

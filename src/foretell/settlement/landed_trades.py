@@ -20,7 +20,7 @@ from foretell.domain.exchange.settlement import (
     waiting_settlement,
 )
 from foretell.settlement.context import SettlementContext
-from foretell.settlement.stored import load_matched, record
+from foretell.settlement.stored import Progress, load_matched, record
 from foretell.settlement.unknown_txs import has_unknown_txs
 from foretell.store.index.blocks import load_last_block
 from foretell.store.outbox.landed_trades import load_landings
@@ -88,5 +88,5 @@ async def without_landed(
             for order_id in sorted(part.maker_order_ids)
         ]
         waiting = waiting_settlement(settlement, context.now_ms(), context.options)
-        await record(context, [waiting], refused)
+        await record(context, [Progress(settlement, waiting)], refused)
     return [each for each in unsent if each.trade_id not in landings]

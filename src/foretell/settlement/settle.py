@@ -54,7 +54,7 @@ from foretell.settlement.mined_reverts import MinedRevert, judge_mined_revert
 from foretell.settlement.node_refusals import bounded_options, check_node
 from foretell.settlement.operators import must_wait
 from foretell.settlement.simulations import unsimulated_trades
-from foretell.settlement.stored import load_matched, record
+from foretell.settlement.stored import BY_ANOTHER, Progress, is_sent_by_now, load_matched, record
 from foretell.settlement.wallet_bars import count_offences, probe_wallets, without_barred
 from foretell.settlement.wallet_funds import orders_to_blame
 from foretell.store.outbox.due_settlements import load_due_settlements
@@ -65,7 +65,7 @@ from foretell.store.outbox.settlements import (
     load_open_settlements,
     name_settlements,
 )
-from foretell.store.outbox.transactions import SETTLEMENT, load_tx, load_txs
+from foretell.store.outbox.transactions import SETTLEMENT, load_tx
 
 _Closed = dict[Address, ExchangeClosed | RpcRefused]
 """The exchanges for which one pass can send nothing, with the refusal of each: it is closed, or the node refuses all."""
@@ -128,9 +128,11 @@ async def _follow_tx(
     """Advance the trades of a transaction that is not stored or has failed; return whether it is on its way."""
     async with context.database.reading() as tx:
         carrying_tx = await load_tx(tx, SETTLEMENT, tx_id)
-    if carrying_tx is None and len(await without_landed(context, carried)) < len(carried):
-        await _name_again(context, carried)
-        return False
+    if carrying_tx is None:
+        others = await without_landed(context, carried)
+        if len(others) < len(carried):
+            await _name_again(context, others)
+            return False
     if is_batch(tx_id):
         try:
             return await follow_batch(context, carried, carrying_tx)
@@ -142,9 +144,10 @@ async def _follow_tx(
 
 
 async def _name_again(context: SettlementContext, carried: Sequence[Settlement]) -> None:
-    """Have trades go without the transaction that was to carry them: some are on the chain already."""
+    """Have trades go without the transaction that was to carry them: others of it are on the chain already."""
     now_ms, options = context.now_ms(), context.options
-    await record(context, [waiting_settlement(each, now_ms, options) for each in carried])
+    waiting = [Progress(each, waiting_settlement(each, now_ms, options)) for each in carried]
+    await record(context, waiting)
 
 
 async def _follow_one(
@@ -218,7 +221,8 @@ async def _start(context: SettlementContext, due: Settlement, closed: _Closed) -
     if closed and (await _load(context, due)).exchange in closed:
         return
     if await must_wait(context, due, closed):
-        await record(context, [waiting_settlement(due, context.now_ms(), context.options)])
+        waiting = waiting_settlement(due, context.now_ms(), context.options)
+        await record(context, [Progress(due, waiting)])
         return
     named = named_settlement(due)
     async with context.database.writing() as tx:
@@ -226,7 +230,7 @@ async def _start(context: SettlementContext, due: Settlement, closed: _Closed) -
     if is_named:
         await _send(context, named, closed)
     else:
-        log.error("trades are settled by another process too", tx_id=named.tx_id)
+        log.error(BY_ANOTHER, tx_id=named.tx_id)
 
 
 async def _send(context: SettlementContext, settlement: Settlement, closed: _Closed) -> bool:
@@ -267,11 +271,14 @@ async def _carry(
 ) -> None:
     """Send the call of a trade, or defer the trade when the call reverts.
 
+    Nothing follows a revert after another process has sent the call, which is why it reverts.
     Raises ExchangeClosed when every call would revert.
     """
     try:
         await context.operator.send(call)
     except ExecutionReverted as reverted:
+        if await is_sent_by_now(context, [settlement]):
+            return
         reason = reason_of(reverted)
         if reason in CLOSED_REASONS:
             await check_exchange(context.operator, call.target)
@@ -288,13 +295,13 @@ async def _requeue(
     A transaction that was signed already keeps its name and its place: it may be on its way.
     Raises RpcRefused while the node refuses everything; the trade stays named.
     """
-    async with context.database.reading() as tx:
-        is_signed = bool(await load_txs(tx, SETTLEMENT, [settlement.tx_id or ""]))
+    is_signed = await is_sent_by_now(context, [settlement])
     if not is_signed:
         await check_node(context, matched.exchange, refusal, makers=len(matched.row.trade.fills))
     log.error("settlement refused by the node", trade_id=settlement.trade_id, cause=refusal.message)
     if not is_signed:
-        await record(context, [refused_settlement(settlement, context.now_ms(), context.options)])
+        refused = refused_settlement(settlement, context.now_ms(), context.options)
+        await record(context, [Progress(settlement, refused)])
 
 
 async def _defer(
@@ -313,25 +320,27 @@ async def _defer(
     async with context.database.reading() as tx:
         earlier = await load_earlier(tx, matched.row, closed)
     if earlier is EarlierTrades.MAY_PASS:
-        await record(context, [waiting_settlement(settlement, context.now_ms(), context.options)])
+        waiting = waiting_settlement(settlement, context.now_ms(), context.options)
+        await record(context, [Progress(settlement, waiting)])
         return
     report = await find_failing_orders(context.operator, matched)
     if earlier is EarlierTrades.FAIL:
         report = report.without_blame()
     after = settlement_after_revert(settlement, cause, report, context.now_ms(), context.options)
+    step = Progress(settlement, after)
     if report.releases_fills:
-        await _release_fills(context, after, report.refused)
+        await _release_fills(context, step, report.refused)
     else:
-        await _record_failure(context, after, matched, report.refused)
+        await _record_failure(context, step, matched, report.refused)
 
 
 async def _release_fills(
-    context: SettlementContext, settlement: Settlement, refused: Sequence[RefusedOrder]
+    context: SettlementContext, step: Progress, refused: Sequence[RefusedOrder]
 ) -> None:
     """Have these fills leave a trade; the engine splits it, and it is tried again then."""
-    for each in refused:
-        log.warning("fill removed from its trade", **each._asdict())
-    await record(context, [settlement], refused)
+    if await record(context, [step], refused):
+        for each in refused:
+            log.warning("fill removed from its trade", **each._asdict())
 
 
 async def _revert(context: SettlementContext, settlement: Settlement, sent: SentTx) -> None:
@@ -344,35 +353,40 @@ async def _revert(context: SettlementContext, settlement: Settlement, sent: Sent
         judged = MinedRevert(FailureReport())
     now_ms, options, report = context.now_ms(), context.options, judged.report
     after = settlement_after_mined_revert(settlement, cause, report, now_ms, options)
-    await _record_failure(context, after, matched, report.refused, judged.offences)
-    count_offences(context, judged.offences, judged.gas)
+    step = Progress(settlement, after, is_sent=True)
+    if await _record_failure(context, step, matched, report.refused, judged.offences):
+        count_offences(context, judged.offences, judged.gas)
 
 
 async def _fail(context: SettlementContext, settlement: Settlement, cause: str) -> None:
     """Count a failed try; the trade is tried again later or given up."""
     failed = failed_settlement(settlement, cause, context.now_ms(), context.options)
-    await _record_failure(context, failed, await _load(context, settlement))
+    step = Progress(settlement, failed, is_sent=True)
+    await _record_failure(context, step, await _load(context, settlement))
 
 
 async def _record_failure(
     context: SettlementContext,
-    failed: Settlement,
+    step: Progress,
     matched: Matched,
     refused: Sequence[RefusedOrder] = (),
     offences: Sequence[Offence] = (),
-) -> None:
-    """Store a failed try, and with the last one the orders that are to blame.
+) -> bool:
+    """Store a failed try, and with the last one the orders that are to blame; return whether it is stored.
 
     A node that does not say who is to blame delays the end of a trade: honest orders would not go back.
     """
+    failed = step.after
     if failed.is_given_up and not any(each.is_blamed for each in refused):
         try:
             refused = [*refused, *await orders_to_blame(context, matched)]
         except RpcRefused as refusal:
             log.warning("failed trade not examined", cause=refusal.message)
             failed = failed._replace(is_given_up=False)
+    if not await record(context, [step._replace(after=failed)], refused, offences):
+        return False
     report = log.error if failed.is_given_up else log.warning
     report("settlement failed", **failed._asdict())
     for each in refused:
         log.warning("order is to blame", **each._asdict())
-    await record(context, [failed], refused, offences)
+    return True

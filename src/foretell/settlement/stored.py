@@ -1,6 +1,12 @@
-"""Read and write the trades of settlement: several trades in one transaction of the database."""
+"""Read and write the trades of settlement: several trades in one transaction of the database.
+
+A second process by mistake may have taken a trade further since it was read. What the other one knows is stored then.
+"""
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import structlog
 
 from foretell.domain.exchange.settlement import RefusedOrder, Settlement
 from foretell.domain.exchange.wallets.wallet_bars import Offence, bar_after, day_of
@@ -10,10 +16,26 @@ from foretell.store.creation.markets import load_market
 from foretell.store.database import Transaction
 from foretell.store.outbox.refused_orders import record_refused_orders
 from foretell.store.outbox.settlement_views import record_failures
-from foretell.store.outbox.settlements import record_settlements
+from foretell.store.outbox.settlements import are_sent, are_unchanged, record_settlements
 from foretell.store.outbox.wallet_bars import add_gas, load_bar, record_bar
 from foretell.store.trading.orders import load_orders
 from foretell.store.trading.trades import load_trades_by_id
+
+BY_ANOTHER: Final = "trades are settled by another process too"
+"""The event of the log when a second process has taken trades further."""
+
+log = structlog.get_logger(__name__)
+
+
+class Progress(NamedTuple):
+    """The progress of a trade: as it was read, and as it is stored then.
+
+    Without `is_sent` nothing is stored of a trade whose transaction is, for that may be on its way.
+    """
+
+    read: Settlement
+    after: Settlement
+    is_sent: bool = False
 
 
 async def load_matched(
@@ -45,23 +67,38 @@ async def load_matched(
 
 async def record(
     context: SettlementContext,
-    settlements: Sequence[Settlement],
+    steps: Sequence[Progress],
     refused: Sequence[RefusedOrder] = (),
     offences: Sequence[Offence] = (),
     batch_gas: int = 0,
-) -> None:
+) -> bool:
     """Store the progress of trades, all of it or none, what the chain refuses, and who is to blame.
 
+    Nothing is stored, and False returned, if one of them has changed since it was read.
     `batch_gas` is what matches of these trades that failed in a batch cost at most.
     """
+    if not steps:
+        return True
+    read, settlements = [each.read for each in steps], [each.after for each in steps]
+    unsent = [each.read for each in steps if not each.is_sent]
     failed = [each.trade_id for each in settlements if each.failure is not None]
     async with context.database.writing() as tx:
+        if not await are_unchanged(tx, read) or await are_sent(tx, unsent):
+            log.error(BY_ANOTHER, trade_id=read[0].trade_id, tx_id=read[0].tx_id)
+            return False
         await record_refused_orders(tx, refused)
         await record_settlements(tx, settlements)
         if failed:
             await record_failures(tx, failed, day_of(context.now_ms()), batch_gas)
         for offence in offences:
             await _record_offence(context, tx, offence)
+    return True
+
+
+async def is_sent_by_now(context: SettlementContext, settlements: Sequence[Settlement]) -> bool:
+    """Return whether a transaction that these trades name is stored: it may be on its way."""
+    async with context.database.reading() as tx:
+        return await are_sent(tx, settlements)
 
 
 async def _record_offence(context: SettlementContext, tx: Transaction, offence: Offence) -> None:

@@ -33,7 +33,7 @@ from foretell.domain.exchange.wallets.wallet_bars import (
 )
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.context import SettlementContext
-from foretell.settlement.stored import load_matched, record
+from foretell.settlement.stored import Progress, load_matched, record
 from foretell.store.outbox.refused_orders import load_blamed_of
 from foretell.store.outbox.transactions import SETTLEMENT, load_txs
 from foretell.store.outbox.wallet_bars import (
@@ -91,7 +91,7 @@ async def without_barred(
             settlement, cause, report, context.now_ms(), context.options
         )
         log.warning("trade of a barred wallet", trade_id=trade.trade_id, wallet=barred)
-        await record(context, [after], report.refused)
+        await record(context, [Progress(settlement, after)], report.refused)
     return sent
 
 

@@ -103,6 +103,13 @@ async def are_unchanged(tx: Transaction, read: Sequence[Settlement]) -> bool:
     return all(known.get(each.trade_id, (None, 0)) == (each.tx_id, each.attempts) for each in read)
 
 
+async def are_sent(tx: Transaction, settlements: Sequence[Settlement]) -> bool:
+    """Return whether a transaction that these trades name is stored: it may be on its way."""
+    names = {each.tx_id for each in settlements if each.tx_id is not None}
+    stored = sa.select(settlement_txs.c.tx_id).where(settlement_txs.c.tx_id.in_(sorted(names)))
+    return bool(names) and await tx.first(stored.limit(1)) is not None
+
+
 async def load_open_settlements(tx: Transaction) -> Sequence[OpenSettlement]:
     """Return the settlements whose transaction may be on its way, or has failed.
 

@@ -42,7 +42,7 @@ from foretell.store.database import Transaction
 from foretell.store.index.blocks import load_last_block
 from foretell.store.outbox.landed_trades import load_settled_in
 from foretell.store.outbox.settlements import OpenSettlement, name_settlements
-from foretell.store.outbox.transactions import SETTLEMENT, load_tx
+from foretell.store.outbox.transactions import SETTLEMENT, load_tx, load_txs
 
 _Assigned = tuple[Sequence[BatchedTrade], Sender]
 """A batch, and the account that sends it."""

@@ -14,8 +14,14 @@ from tests.settlement.rig import UNIT, SettlementRig, Trader
 
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
+from foretell.domain.errors.chain import NonceContended
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.exchange.settlement import Settlement, named_settlement, waiting_settlement
+from foretell.domain.exchange.settlement import (
+    Settlement,
+    failed_settlement,
+    named_settlement,
+    waiting_settlement,
+)
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.settlement.match_call import match_call
 from foretell.settlement.settle import run_once
@@ -98,6 +104,32 @@ async def test_a_trade_that_another_process_sends_during_its_simulation_is_not_t
     await rig.settle()
     assert await rig.statuses([trade_id]) == [CONFIRMED]
     assert [each.tx_id for each in await rig.sent()] == [named.tx_id]
+    await rig.check_ledger()
+
+
+async def test_a_trade_that_another_process_defers_during_its_simulation_is_not_sent_under_its_old_name(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    """Its next transaction has another name, and the exchange may accept both where the orders have more to fill."""
+    alice, bob, _ = traders
+    await alice.sell(market, 40, 50 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    await rig.projection.catch_up()
+    await rig.begin()
+
+    async def deferred(_request: Request, forward: Forward) -> Answer | None:
+        read = named_settlement(Settlement(trade_id))
+        failed = failed_settlement(read, "InvalidNonce", rig.clock.now_ms(), rig.options)
+        assert await record(rig.context, [Progress(read, failed)])
+        return await forward()
+
+    proxy.fail("eth_call", deferred)
+    with pytest.raises(NonceContended):
+        await run_once(rig.context)
+    assert await rig.sent() == []
+    await rig.settle()
+    assert [each.tx_id for each in await rig.sent()] == [f"settle:{trade_id}:2"]
+    assert await rig.fill_count() == 2
     await rig.check_ledger()
 
 

@@ -4,9 +4,11 @@ import pytest
 
 from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
 from foretell.domain.evm.transaction import SentTx, TxAttempt, TxMove, TxStatus, TxTrigger, moved
+from foretell.domain.exchange.settlement import Settlement
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Database
+from foretell.store.outbox.settlements import record_settlements
 from foretell.store.outbox.transactions import RELAYED, SETTLEMENT, TxOutbox, load_tx, load_txs
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +63,19 @@ async def test_an_id_and_a_nonce_are_used_once(outbox: TxOutbox) -> None:
     assert await outbox.load("settle-2") is None
     assert await outbox.load_at_nonce(SENDER, 4) == a_tx("settle-1", nonce=4)
     assert await outbox.load_at_nonce(SENDER, 5) is None
+
+
+@pytest.mark.parametrize("tx_id", ["settle:trade-1:1", "batch:trade-1:1"])
+async def test_a_transaction_that_no_trade_names_any_more_is_not_stored(
+    outbox: TxOutbox, database: Database, tx_id: str
+) -> None:
+    named = Settlement("trade-1", tx_id=tx_id)
+    assert not await outbox.record_new(a_tx(tx_id))
+    async with database.writing() as tx:
+        await record_settlements(tx, [named, Settlement("trade-2", tx_id=tx_id)])
+    assert not await outbox.record_all_new([a_tx(tx_id), a_tx("settle:trade-3:1", nonce=1)])
+    assert await outbox.load(tx_id) is None
+    assert await outbox.record_all_new([a_tx(tx_id), a_tx("probe", nonce=1)])
 
 
 async def test_the_last_nonce_is_the_highest_of_the_account(outbox: TxOutbox) -> None:

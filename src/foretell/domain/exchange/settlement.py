@@ -18,6 +18,7 @@ from foretell.domain.values.call_trace import FailedCall
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 FAILURE_CHARS_MAX: Final = 500
+SINGLE_PREFIX: Final = "settle:"
 BATCH_PREFIX: Final = "batch:"
 
 PART_SHORT: Final = -1
@@ -166,7 +167,7 @@ def named_settlement(settlement: Settlement) -> Settlement:
 
 def tx_id_of(trade_id: str, number: int) -> str:
     """Return the id of the transaction of a trade's try, counted from 1."""
-    return f"settle:{trade_id}:{number}"
+    return f"{SINGLE_PREFIX}{trade_id}:{number}"
 
 
 def batch_id_of(settlements: Sequence[Settlement], repeats: int = 0) -> str:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.settlement import (
     BATCH_PREFIX,
+    SINGLE_PREFIX,
     EarlierTrades,
     Settlement,
 )
@@ -93,14 +94,32 @@ async def name_settlements(tx: Transaction, settlements: Sequence[Settlement]) -
 async def are_unchanged(tx: Transaction, read: Sequence[Settlement]) -> bool:
     """Return whether trades still name the transactions, and have the tries, with which they were read.
 
-    Other processes wait with their changes until this transaction has ended; SQLite has one writer.
+    Other processes wait with their changes until this transaction has ended.
     """
-    if tx.dialect == "postgresql":
-        await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    await _lock(tx)
     ids = [(each.trade_id,) for each in read]
     rows = await load_rows(tx, settled_trades, (settled_trades.c.trade_id,), ids)
     known = {row.trade_id: (row.tx_id, row.attempts) for row in rows}
     return all(known.get(each.trade_id, (None, 0)) == (each.tx_id, each.attempts) for each in read)
+
+
+async def are_named(tx: Transaction, tx_ids: Sequence[str]) -> bool:
+    """Return whether trades name these transactions, as far as they carry any.
+
+    Other processes wait with their changes until this transaction has ended.
+    """
+    carrying = {each for each in tx_ids if each.startswith((SINGLE_PREFIX, BATCH_PREFIX))}
+    if not carrying:
+        return True
+    await _lock(tx)
+    named = sa.select(settled_trades.c.tx_id).where(settled_trades.c.tx_id.in_(sorted(carrying)))
+    return len(await tx.all(named.distinct())) == len(carrying)
+
+
+async def _lock(tx: Transaction) -> None:
+    """Have other processes wait with changes of settlements until this transaction has ended; SQLite has one writer."""
+    if tx.dialect == "postgresql":
+        await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
 
 async def are_sent(tx: Transaction, settlements: Sequence[Settlement]) -> bool:

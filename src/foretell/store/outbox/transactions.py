@@ -13,6 +13,7 @@ from foretell.domain.evm.raw_transaction import Fees, is_noop
 from foretell.domain.evm.transaction import UNFINISHED, WAITING, SentTx, TxAttempt, TxStatus
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Database, Transaction
+from foretell.store.outbox.settlements import are_named
 from foretell.store.tables import (
     registration_tx_attempts,
     registration_txs,
@@ -131,14 +132,19 @@ class TxOutbox:
         return last
 
     async def record_new(self, new: SentTx) -> bool:
-        """Store a new transaction, or return False when its id or its nonce is taken."""
+        """Store a new transaction, or return False when its id or its nonce is taken, or no trade names it any more."""
         return await self.record_all_new([new])
 
     async def record_all_new(self, txs: Sequence[SentTx]) -> bool:
-        """Store new transactions, or none of them and return False when an id or a nonce is taken."""
+        """Store new transactions, or none of them and return False when an id or a nonce is taken.
+
+        So it is when the trades that one of settlement carries do not name it: another process had them go without it.
+        """
         attempts = [_attempt_row(new.tx_id, attempt) for new in txs for attempt in new.attempts]
         try:
             async with self._database.writing() as tx:
+                if self._tables is SETTLEMENT and not await are_named(tx, [x.tx_id for x in txs]):
+                    return False
                 await tx.execute(self._tables.txs.insert(), [_new_row(new) for new in txs])
                 await tx.execute(self._tables.attempts.insert(), attempts)
                 await tx.announce(self._tables.topic)

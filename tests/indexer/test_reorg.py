@@ -187,6 +187,22 @@ async def test_a_reorg_below_the_kept_blocks_is_refused_and_changes_nothing(
     assert await dump(database) == before
 
 
+async def test_m1_a_head_below_the_first_block_unwinds_no_long_index(
+    fresh_sandbox: Sandbox, database: Database
+) -> None:
+    """A finding: a node that started from nothing named its first block once, and the whole index was deleted."""
+    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+    start = await fresh_sandbox.reader.head() + 1
+    await fresh_sandbox.mine(8)
+    context = an_indexer(fresh_sandbox, database, start_block=start, reorg_blocks_max=3)
+    await catch_up(context)
+    before = await dump(database)
+    await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    with pytest.raises(ReorgTooDeep):
+        await follow(context)
+    assert await dump(database) == before
+
+
 @pytest.mark.parametrize("shared", range(8))
 async def test_the_ancestor_is_the_highest_block_that_both_have(
     fresh_sandbox: Sandbox, database: Database, shared: int

@@ -25,11 +25,11 @@ async def unwind_to_ancestor(
 
     Raises ReorgTooDeep when the ancestor is below the blocks that are kept.
     """
-    highest = min(last.block_number, head.block_number)
     async with context.database.reading() as tx:
-        known = await load_blocks_down(tx, highest, context.reorg_blocks_max + 1)
+        kept = await load_blocks_down(tx, last.block_number, context.reorg_blocks_max + 1)
+    known = [block for block in kept if block.block_number <= head.block_number]
     ancestor = await find_ancestor(context.reader, known)
-    if ancestor is None and not _reaches(known, context.start_block, head):
+    if ancestor is None and not _reaches(kept, context.start_block):
         raise ReorgTooDeep(last.block_number, context.reorg_blocks_max)
     bottom = context.start_block - 1 if ancestor is None else ancestor.block_number
     async with context.database.writing() as tx:
@@ -54,8 +54,9 @@ async def find_ancestor(reader: Reader, known: Sequence[Block]) -> Block | None:
     return known[found] if found < len(known) else None
 
 
-def _reaches(known: Sequence[Block], start_block: int, head: BlockHeader) -> bool:
-    """Return whether the kept blocks reach the first one: then all of them may be unwound."""
-    return (
-        bool(known) and known[-1].block_number == start_block
-    ) or head.block_number < start_block
+def _reaches(kept: Sequence[Block], start_block: int) -> bool:
+    """Return whether the kept blocks reach the first one: then all of them may be unwound.
+
+    A head below the first one is no reason: a node that starts from nothing names one, and years would be read again.
+    """
+    return bool(kept) and kept[-1].block_number == start_block

@@ -17,12 +17,12 @@ from foretell.journal.postgres.rows import read_entries as read_rows
 from foretell.journal.postgres.snapshots import newest_snapshot as newest_in_rows
 
 
-def newest_snapshot_at(address: JournalAddress) -> Snapshot | None:
-    """Return the newest intact snapshot of a journal, if there is one."""
+def newest_snapshot_at(address: JournalAddress, until: int | None = None) -> Snapshot | None:
+    """Return the newest intact snapshot of a journal that is not after a sequence, if there is one."""
     if isinstance(address, FileJournalAddress):
-        return newest_snapshot(Path(address.folder))
+        return newest_snapshot(Path(address.folder), until)
     return with_connection(
-        address.url, lambda connection: newest_in_rows(connection, address.shard)
+        address.url, lambda connection: newest_in_rows(connection, address.shard, until)
     )
 
 

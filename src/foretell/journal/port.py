@@ -88,8 +88,8 @@ class Journal(Protocol):
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
 
-    def snapshot(self) -> Snapshot | None:
-        """Return the newest intact snapshot, if there is one.
+    def snapshot(self, until: int | None = None) -> Snapshot | None:
+        """Return the newest intact snapshot that is not after a sequence, if there is one.
 
         A damaged one is skipped for the one before, if the entries after that still exist;
         otherwise it raises JournalDamaged.

@@ -76,3 +76,16 @@ async def test_tables_that_lack_removed_commands_are_refused(
     await journal.close()
     with pytest.raises(TablesBehindSnapshot):
         CatchUp(FileJournalAddress(str(tmp_path)), published[0].sequence)
+
+
+async def test_m1_tables_between_two_snapshots_get_what_they_lack(
+    published: list[CommittedCommand], tmp_path: Path
+) -> None:
+    """A finding: a standby without the last commits took over, and only the newest snapshot was looked at."""
+    for sequence in (50, 60):
+        take_snapshot(tmp_path, sequence)
+    journal = FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES)
+    assert await journal.compact() > 0
+    await journal.close()
+    later = [each for each in published if each.sequence > 57]
+    assert read(CatchUp(FileJournalAddress(str(tmp_path)), 57), 60) == later

@@ -254,6 +254,27 @@ async def test_tables_that_lack_removed_commands_are_refused(tmp_path: Path) -> 
     assert refusal.value.details == {"tables_sequence": 200, "snapshot_sequence": 293}
 
 
+async def test_m1_a_start_with_tables_between_two_snapshots_takes_the_older_one(
+    tmp_path: Path,
+) -> None:
+    """A finding: it was refused, although the journal had all that the tables lacked."""
+    async with a_trading_engine(tmp_path) as engine:
+        for salt in range(300):
+            await place(engine, a_placing(a_buy("alice", size_units=5 * TOKEN, salt=str(salt))))
+            if salt in {280, 290}:
+                await snapshot_now(engine)
+        before, last = digest(engine.state), engine.sequence
+    published: list[CommittedCommand] = []
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    engine.subscribe(published.append)
+    await engine.start(288)
+    await engine.close()
+    assert [each.sequence for each in published if each.sequence > 288] == list(
+        range(289, last + 1)
+    )
+    assert digest(engine.state) == before
+
+
 async def test_a_command_that_was_written_without_a_reply_is_found_by_the_next_start(
     tmp_path: Path,
 ) -> None:

@@ -111,6 +111,15 @@ async def test_entries_after_either_snapshot_are_read(
     await journal.close()
 
 
+async def test_the_newest_snapshot_is_one_that_is_not_after_a_sequence(
+    journal: PostgresJournal,
+) -> None:
+    await keep(journal, 10, 20)
+    found = [journal.snapshot(until) for until in (None, 20, 19, 10, 9)]
+    assert [None if each is None else each.sequence for each in found] == [20, 20, 10, 10, None]
+    await journal.close()
+
+
 async def test_reading_removed_entries_is_damage(
     journal: PostgresJournal, journal_url: str
 ) -> None:

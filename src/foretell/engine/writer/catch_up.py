@@ -1,6 +1,6 @@
 """The replay of a journal for tables that are behind it, while the engine goes on.
 
-It begins with the newest snapshot, applies silently what the tables have, and gives the outcome of every
+It begins with the newest snapshot that is not after them, applies silently what the tables have, and gives the outcome of every
 command after that. The state stays, so that the next part of the journal costs no replay from the snapshot.
 """
 
@@ -27,16 +27,16 @@ class CatchUp:
         self._address = address
         self._tables_sequence = tables_sequence
         self._state, self._sequence = State(), 0
-        snapshot = newest_snapshot_at(address)
-        if snapshot is None:
-            return
-        if snapshot.sequence <= tables_sequence:
+        snapshot = newest_snapshot_at(address, tables_sequence)
+        if snapshot is not None:
             self._state, self._sequence = decode_state(snapshot.payload), snapshot.sequence
             return
         try:
             next(entries_at(address, 0, 1), None)
         except JournalDamaged as damage:
-            raise TablesBehindSnapshot(tables_sequence, snapshot.sequence) from damage
+            newest = newest_snapshot_at(address)
+            sequence = 0 if newest is None else newest.sequence
+            raise TablesBehindSnapshot(tables_sequence, sequence) from damage
 
     def committed(self, until: int) -> Iterator[CommittedCommand | None]:
         """Yield each command up to a durable sequence as the engine published it.

@@ -43,7 +43,7 @@ from foretell.domain.values.hexadecimal import word_bytes
 from foretell.engine.protocol.endpoint import Subscriber
 from foretell.engine.protocol.requests import CommittedCommand, committed_effects
 from foretell.engine.writer.due_orders import EXPIRED_PER_COMMAND_MAX, DueOrders, is_due
-from foretell.journal.port import Capacity, Journal, Snapshot
+from foretell.journal.port import Capacity, Journal
 from foretell.runtime.garbage_collection import garbage_collection_paused
 
 WAITING_MAX: Final = 50_000
@@ -137,13 +137,15 @@ class Engine:
 
         Subscribers get the state that the tables were last written at (without tables, that of the
         snapshot), and every command after it. A snapshot that is newer than the tables would keep
-        commands from them: then the whole journal is replayed, or the start is refused when its
-        beginning was removed. `drain_if_large` is called between batches, so that subscribers that
-        gather much can write it.
+        commands from them: then an older one is taken, or the whole journal is replayed, or the
+        start is refused when its beginning was removed. `drain_if_large` is called between batches,
+        so that subscribers that gather much can write it.
         """
-        snapshot = await asyncio.to_thread(self.journal.snapshot)
+        snapshot = await asyncio.to_thread(self.journal.snapshot, tables_sequence)
+        if snapshot is None and tables_sequence is not None:
+            await self._check_beginning(tables_sequence)
         with garbage_collection_paused():
-            if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
+            if snapshot is not None:
                 self.state, self.sequence = decode_state(snapshot.payload), snapshot.sequence
             await self._replay(max(self.sequence, tables_sequence or 0), drain_if_large)
         self.journal.start(self._synced, self.fail)
@@ -177,14 +179,12 @@ class Engine:
                 await drain_if_large()
                 await asyncio.sleep(0)
 
-    def _may_begin_with(self, snapshot: Snapshot, tables_sequence: int | None) -> bool:
-        if tables_sequence is None or snapshot.sequence <= tables_sequence:
-            return True
+    async def _check_beginning(self, tables_sequence: int) -> None:
         try:
             next(iter(self.journal.entries()), None)
         except JournalDamaged as damage:
-            raise TablesBehindSnapshot(tables_sequence, snapshot.sequence) from damage
-        return False
+            newest = await self.journal.snapshot_sequence()
+            raise TablesBehindSnapshot(tables_sequence, newest) from damage
 
     async def _publish_state(self) -> None:
         """Publish the state as it is now."""

@@ -97,10 +97,10 @@ class FileJournal:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
         return read_entries(self._folder, after)
 
-    def snapshot(self) -> Snapshot | None:
-        """Return the newest intact snapshot, if there is one."""
+    def snapshot(self, until: int | None = None) -> Snapshot | None:
+        """Return the newest intact snapshot that is not after a sequence, if there is one."""
         check_snapshots(self._folder, self.tail.end.sequence)
-        return newest_snapshot(self._folder)
+        return newest_snapshot(self._folder, until)
 
     async def keep_snapshot(self, snapshot: Snapshot) -> None:
         """Keep a snapshot, and remove what the two newest do not need."""

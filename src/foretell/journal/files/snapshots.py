@@ -84,13 +84,15 @@ def read_snapshot(path: Path) -> ChainedSnapshot:
     return ChainedSnapshot(Snapshot(sequence, payload), chain)
 
 
-def newest_snapshot(folder: Path) -> Snapshot | None:
-    """Return the newest snapshot that is intact and of this journal, if there is one.
+def newest_snapshot(folder: Path, until: int | None = None) -> Snapshot | None:
+    """Return the newest snapshot that is intact, of this journal and not after a sequence, if there is one.
 
-    Others are skipped, as long as the entries that they replace are still there.
+    Damaged ones are skipped, as long as the entries that they replace are still there.
     """
     damages: list[JournalDamaged] = []
     for path in reversed(snapshot_paths(folder)):
+        if until is not None and int(path.stem) > until:
+            continue
         try:
             return _matching(folder, path)
         except JournalDamaged as damage:

@@ -156,11 +156,11 @@ class PostgresJournal:
         """How much more can be written: only a failing statement reveals a full database."""
         return Capacity.AMPLE
 
-    def snapshot(self) -> Snapshot | None:
-        """Return the newest intact snapshot, None when there is none."""
+    def snapshot(self, until: int | None = None) -> Snapshot | None:
+        """Return the newest intact snapshot that is not after a sequence, None when there is none."""
         shard = self._place.shard
         return with_connection(
-            self._place.url, lambda connection: newest_snapshot(connection, shard)
+            self._place.url, lambda connection: newest_snapshot(connection, shard, until)
         )
 
     async def keep_snapshot(self, snapshot: Snapshot) -> None:

@@ -87,12 +87,15 @@ async def keep_snapshot(
     _check_fence(done, shard)
 
 
-async def newest_snapshot(connection: asyncpg.Connection, shard: ShardNumber) -> Snapshot | None:
-    """Return the newest intact snapshot, if the entries after it are still there.
+async def newest_snapshot(
+    connection: asyncpg.Connection, shard: ShardNumber, until: int | None = None
+) -> Snapshot | None:
+    """Return the newest intact snapshot that is not after a sequence, if the entries after it are still there.
 
     A damaged one is skipped for the one before, or for the entries from the first on.
     """
-    heads = await connection.fetch(_HEADS, shard)
+    rows = await connection.fetch(_HEADS, shard)
+    heads = [each for each in rows if until is None or each["sequence"] <= until]
     first = await connection.fetchval(_FIRST, shard)
     for head in heads:
         if first is not None and first > head["sequence"] + 1:

@@ -1,6 +1,7 @@
 """Client commands on a running sandbox: signers of every kind, output for programs, and refusals in one line."""
 
 import json
+import time
 from pathlib import Path
 
 import httpx
@@ -177,5 +178,8 @@ def test_the_market_of_a_search_is_listed(command: Play, base_url: str) -> None:
 
 
 def slugs_of(base_url: str) -> set[str]:
-    rows = httpx.get(f"{base_url}/discovery/markets?limit=500", timeout=ANSWER_S_MAX).json()
-    return {row["slug"] for row in rows}
+    """Return the slugs of all markets; a read that a busy machine refuses is sent again."""
+    with httpx.Client(base_url=base_url, timeout=ANSWER_S_MAX) as http:
+        while (answer := http.get("/discovery/markets?limit=500")).status_code == 503:
+            time.sleep(float(answer.headers["retry-after"]))
+    return {row["slug"] for row in answer.json()}

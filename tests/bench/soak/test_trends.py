@@ -144,6 +144,17 @@ def test_a_level_is_judged_by_its_largest_value_after_the_warm_up(
     assert judge_level(samples, LevelBar("memory", most, "a reason")).verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("is_timing", "verdict"), [(True, TrendVerdict.DISTURBED), (False, TrendVerdict.MISSED)]
+)
+def test_no_time_is_missed_where_other_programs_disturbed_the_machine(
+    verdict: TrendVerdict, *, is_timing: bool
+) -> None:
+    bar = LevelBar("memory", 1, "a reason", is_timing)
+    assert judge_level(grown(1.0), bar, is_disturbed=True).verdict is verdict
+    assert judge_level(grown(1.0), bar).verdict is TrendVerdict.MISSED
+
+
 def test_every_bar_has_a_line_and_a_reason() -> None:
     judged = judge_all(HOUR)
     assert [each.name for each in judged] == [each.name for each in (*GROWTH_BARS, *LEVEL_BARS)]

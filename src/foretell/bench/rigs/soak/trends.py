@@ -68,6 +68,8 @@ class LevelBar(NamedTuple):
     name: str
     most: float
     why: str
+    is_timing: bool = False
+    """Whether it is a time, which other programs change."""
 
 
 class JudgedTrend(NamedTuple):
@@ -106,9 +108,18 @@ LEVEL_BARS: Final = (
     LevelBar(
         SQLITE, SQLITE_MB_MAX, "the caches of all connections, full, and a quarter for the rest"
     ),
-    LevelBar("lag tables ms", 5_000, "account routes wait so long, then they are refused"),
-    LevelBar("lag index blocks", 15, "a balance of the chain counts after a few blocks"),
-    LevelBar("lag settlement s", 30, "a trade is mined within a few blocks of a second each"),
+    LevelBar(
+        "lag tables ms", 5_000, "account routes wait so long, then they are refused", is_timing=True
+    ),
+    LevelBar(
+        "lag index blocks", 15, "a balance of the chain counts after a few blocks", is_timing=True
+    ),
+    LevelBar(
+        "lag settlement s",
+        30,
+        "a trade is mined within a few blocks of a second each",
+        is_timing=True,
+    ),
 )
 SLOPES_SHOWN: Final = (
     "memory server MB",
@@ -186,20 +197,23 @@ def _verdict(least: float, most: float, bar: float) -> TrendVerdict:
     return TrendVerdict.MET if most <= bar else TrendVerdict.NOISY
 
 
-def judge_level(samples: Samples, bar: LevelBar) -> JudgedTrend:
-    """Return the verdict on the largest value."""
+def judge_level(samples: Samples, bar: LevelBar, *, is_disturbed: bool = False) -> JudgedTrend:
+    """Return the verdict on the largest value; no time is missed where other programs disturbed the machine."""
     values = [each[bar.name] for each in counted(samples) if bar.name in each]
     if not values:
         return JudgedTrend(bar.name, f"≤ {bar.most:,g}", "-", TrendVerdict.SHORT, bar.why)
     most = max(values)
-    verdict = TrendVerdict.MET if most <= bar.most else TrendVerdict.MISSED
+    verdict = TrendVerdict.MET
+    if most > bar.most:
+        is_excused = is_disturbed and bar.is_timing
+        verdict = TrendVerdict.DISTURBED if is_excused else TrendVerdict.MISSED
     return JudgedTrend(bar.name, f"≤ {bar.most:,g}", f"{most:,.1f} at most", verdict, bar.why)
 
 
 def judge_all(samples: Samples, *, is_disturbed: bool = False) -> list[JudgedTrend]:
     """Return the verdict on every bar."""
     growth = [judge_growth(samples, bar, is_disturbed=is_disturbed) for bar in GROWTH_BARS]
-    return growth + [judge_level(samples, bar) for bar in LEVEL_BARS]
+    return growth + [judge_level(samples, bar, is_disturbed=is_disturbed) for bar in LEVEL_BARS]
 
 
 def growth_words(samples: Samples, name: str) -> str:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from foretell.chain.sender import Sender
 from foretell.domain.evm.fee_cap import FeeBound
 from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
+from foretell.runtime.repeated_lines import RepeatedLines
 from foretell.settlement.call_forms import CallForms
 from foretell.settlement.grants import Grants
 from foretell.settlement.metrics import SettlementCounts
@@ -84,6 +86,8 @@ class SettlementContext:
     further_operators: tuple[Sender, ...] = ()
     grants: Grants = field(default_factory=Grants)
     fee_bound: FeeBound = field(default_factory=FeeBound)
+    lines: RepeatedLines = field(default_factory=partial(RepeatedLines, lines_max=1))
+    """What the log says once a minute at most."""
     start: StartBlock = field(default_factory=StartBlock)
     plain_accounts: PlainAccounts = field(default_factory=PlainAccounts)
     node_views: NodeViews = field(default_factory=NodeViews)

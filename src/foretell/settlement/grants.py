@@ -9,19 +9,16 @@ from foretell.domain.values.hexadecimal import Address
 
 GRANTED_MS: Final = 10_000
 """How long an answer counts: an account that is dismissed meanwhile sends batches that revert whole."""
-LOGGED_EVERY_MS: Final = 60_000
-"""How often the log says that an account is no operator of an exchange."""
 
 _Pair = tuple[Address, Address]
 """An account and an exchange."""
 
 
 class Grants:
-    """The leave of each further account at each exchange, and when the log last said that it has none."""
+    """The leave of each further account at each exchange."""
 
     def __init__(self) -> None:
         self._at_ms: dict[_Pair, int] = {}
-        self._logged_at_ms: dict[_Pair, int] = {}
 
     def has(self, account: Address, exchange: Address, now_ms: int) -> bool:
         """Return whether the account was an operator not too long ago."""
@@ -31,16 +28,7 @@ class Grants:
     def add(self, account: Address, exchange: Address, now_ms: int) -> None:
         """Take that the account is an operator now."""
         self._at_ms[account, exchange] = now_ms
-        self._logged_at_ms.pop((account, exchange), None)
 
     def drop(self, account: Address, exchange: Address) -> None:
         """Forget that the account was an operator."""
         self._at_ms.pop((account, exchange), None)
-
-    def is_to_log(self, account: Address, exchange: Address, now_ms: int) -> bool:
-        """Return whether a line of the log is due, which then counts as logged."""
-        at_ms = self._logged_at_ms.get((account, exchange))
-        if at_ms is not None and 0 <= now_ms - at_ms < LOGGED_EVERY_MS:
-            return False
-        self._logged_at_ms[account, exchange] = now_ms
-        return True

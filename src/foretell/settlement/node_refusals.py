@@ -22,8 +22,7 @@ from foretell.settlement.exchange_status import PAUSED
 from foretell.settlement.match_call import match_gas
 from foretell.store.outbox.refused_fees import load_refused_fees
 
-LOGGED_EVERY_MS: Final = 60_000
-"""How often the log says that the node's cap makes batches smaller."""
+CAPPED: Final = "node caps the fee of a batch"
 CURE: Final = "start the node with --rpc.txfeecap 0, or with a higher cap"
 
 log = structlog.get_logger(__name__)
@@ -56,8 +55,8 @@ async def bounded_options(context: SettlementContext) -> SettlementOptions:
     gas_max = bound_wei // await context.operator.max_fee_wei()
     if gas_max >= options.batch_gas_max:
         return options
-    if bound.is_to_log(now_ms, LOGGED_EVERY_MS):
-        log.error("node caps the fee of a batch", gas_max=gas_max, bound_wei=bound_wei, cure=CURE)
+    if context.lines.admit(CAPPED) is not None:
+        log.error(CAPPED, gas_max=gas_max, bound_wei=bound_wei, cure=CURE)
     return replace(options, batch_gas_max=gas_max)
 
 

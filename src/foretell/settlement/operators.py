@@ -92,7 +92,7 @@ async def _is_operator(context: SettlementContext, account: Address, exchange: A
 def _dismiss(context: SettlementContext, account: Address, exchange: Address) -> None:
     """Have an account get no batch of an exchange before this has it as an operator again."""
     context.grants.drop(account, exchange)
-    if context.grants.is_to_log(account, exchange, context.now_ms()):
+    if context.lines.admit(f"no operator {account} {exchange}") is not None:
         log.error("account is no operator", account=account, exchange=exchange, cure=CURE)
 
 

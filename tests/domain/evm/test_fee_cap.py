@@ -32,8 +32,3 @@ def test_a_bound_is_half_of_the_lowest_fee_refused_and_ends_after_an_hour_withou
     assert bound.wei(NOW_MS + KEPT_MS + 1) is None
     bound.lower(2_000, NOW_MS + KEPT_MS + 1)
     assert bound.wei(NOW_MS + KEPT_MS + 1) == 1_000
-
-
-def test_a_line_is_due_once_in_its_time() -> None:
-    bound = FeeBound()
-    assert [bound.is_to_log(NOW_MS + at, 10) for at in (0, 9, 10, 19)] == [True, False, True, False]

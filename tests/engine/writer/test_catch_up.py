@@ -4,7 +4,7 @@ import pytest
 from tests.rigs.clock import Clock
 from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 
-from foretell.domain.errors.storage import TablesBehindSnapshot
+from foretell.domain.errors.storage import JournalDamaged, TablesBehindSnapshot
 from foretell.domain.exchange.commands import Command
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.catch_up import CatchUp
@@ -89,3 +89,23 @@ async def test_m1_tables_between_two_snapshots_get_what_they_lack(
     await journal.close()
     later = [each for each in published if each.sequence > 57]
     assert read(CatchUp(FileJournalAddress(str(tmp_path)), 57), 60) == later
+
+
+async def test_a_damage_of_a_journal_without_a_snapshot_is_said_to_be_one(tmp_path: Path) -> None:
+    journal = FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES)
+    engine = Engine(journal, Clock().now_ms)
+    await engine.start()
+    await engine.submit(an_open_market())
+    await engine.close()
+    spoil_the_segment(tmp_path)
+    catch_up = CatchUp(FileJournalAddress(str(tmp_path)), 0)
+    with pytest.raises(JournalDamaged):
+        read(catch_up, 1)
+
+
+def spoil_the_segment(folder: Path) -> None:
+    """Change a byte of the first command."""
+    (segment,) = folder.glob("*.journal")
+    found = bytearray(segment.read_bytes())
+    found[60] ^= 0xFF
+    segment.write_bytes(found)

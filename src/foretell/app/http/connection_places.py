@@ -1,8 +1,8 @@
 """The places for connections of a process: a number in total, with a part reserved for authenticated ones.
 
-An authenticated connection has carried a request with a verified API key, and counts for its account. It keeps its place,
-unless its account or its address has many and no other place is left for an account with fewer. All others are anonymous: they never take
-the reserved part, and one of them is closed when an authenticated connection needs its place.
+An authenticated connection has carried a request with a verified API key, and counts for its account. It keeps its
+place, unless its account or its address has many and no other place is left for an account with fewer. All others are
+anonymous: they never take the reserved part, and one of them is closed when an authenticated one needs its place.
 
 Since a key is known only after a connection has its place, a new one that finds the places of anonymous
 ones taken is admitted provisionally, for a short time, in which it has to show a key. The places for that

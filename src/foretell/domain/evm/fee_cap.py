@@ -28,7 +28,6 @@ class FeeBound:
 
     _wei: int | None = None
     _refused_at_ms: int = 0
-    _logged_at_ms: int | None = None
 
     def lower(self, refused_wei: int, now_ms: int) -> None:
         """Take that a node refused this fee; the same refusal may be taken twice."""
@@ -39,10 +38,3 @@ class FeeBound:
     def wei(self, now_ms: int) -> int | None:
         """Return the bound, or None while none is known."""
         return self._wei if 0 <= now_ms - self._refused_at_ms < KEPT_MS else None
-
-    def is_to_log(self, now_ms: int, every_ms: int) -> bool:
-        """Return whether a line of the log is due, which then counts as logged."""
-        if self._logged_at_ms is not None and 0 <= now_ms - self._logged_at_ms < every_ms:
-            return False
-        self._logged_at_ms = now_ms
-        return True

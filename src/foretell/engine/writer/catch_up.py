@@ -1,7 +1,8 @@
 """The replay of a journal for tables that are behind it, while the engine goes on.
 
-It begins with the newest snapshot that is not after them, applies silently what the tables have, and gives the outcome of every
-command after that. The state stays, so that the next part of the journal costs no replay from the snapshot.
+It begins with the newest snapshot that is not after them, applies silently what the tables have, and gives the
+outcome of every command after that. The state stays, so that the next part of the journal costs no replay from the
+snapshot.
 """
 
 from collections.abc import Iterator
@@ -31,12 +32,13 @@ class CatchUp:
         if snapshot is not None:
             self._state, self._sequence = decode_state(snapshot.payload), snapshot.sequence
             return
+        newest = newest_snapshot_at(address)
+        if newest is None:
+            return
         try:
             next(entries_at(address, 0, 1), None)
         except JournalDamaged as damage:
-            newest = newest_snapshot_at(address)
-            sequence = 0 if newest is None else newest.sequence
-            raise TablesBehindSnapshot(tables_sequence, sequence) from damage
+            raise TablesBehindSnapshot(tables_sequence, newest.sequence) from damage
 
     def committed(self, until: int) -> Iterator[CommittedCommand | None]:
         """Yield each command up to a durable sequence as the engine published it.

@@ -180,10 +180,12 @@ class Engine:
                 await asyncio.sleep(0)
 
     async def _check_beginning(self, tables_sequence: int) -> None:
+        newest = await self.journal.snapshot_sequence()
+        if not newest:
+            return
         try:
             next(iter(self.journal.entries()), None)
         except JournalDamaged as damage:
-            newest = await self.journal.snapshot_sequence()
             raise TablesBehindSnapshot(tables_sequence, newest) from damage
 
     async def _publish_state(self) -> None:

@@ -52,9 +52,8 @@ async def load_due_settlements(
     When more trades of a group wait than there are places, their takers have turns: the oldest trade of each, then the
     second of each; of one turn, a new trade comes the later the more trades its taker has waiting, and one that was
     tried when it is due again. So nobody waits for the many trades of another, nor without end for the single trades of
-    others. Of the first group, every second one
-    is then of those whose orders expire first, and it comes last, in the order of the turns: who calls may have room for
-    fewer.
+    others. Of the first group, every second one is then of those whose orders expire first, and it comes last, in the
+    order of the turns: who calls may have room for fewer.
     """
     if limit <= 0:
         return []

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import math
 import os
 import random
 import shutil
@@ -165,7 +166,7 @@ def test_damage_anywhere_stops_the_start_or_changes_nothing(
     rng = random.Random(f"{kind.__name__} {DAMAGES}")
     paths = [*segment_paths(copy), *snapshot_paths(copy), copy / MARK_NAME]
     outcomes: Counter[str] = Counter()
-    for _ in range(DAMAGES // len(KINDS)):
+    for _ in range(math.ceil(DAMAGES / len(KINDS))):
         path = rng.choice(paths)
         raw = path.read_bytes()
         path.write_bytes(kind(rng, raw))

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.anyio
 
 ROWS_MAX: Final = 2
 WALLETS: Final = 5
+FEW_WALLETS: Final = 2
+"""Where each step is the end of a whole rebuild."""
 MORE_WALLETS: Final = 25
 TRADES_EACH: Final = 8
 """Steps between trades that are too many for one step."""
@@ -128,7 +130,7 @@ async def test_the_block_of_the_new_sums_is_the_last_one_with_a_change(
 async def test_a_rebuild_that_ends_after_any_step_changes_nothing_and_leaves_nothing(
     database: Database,
 ) -> None:
-    kept = await some_sums(database)
+    kept = await some_sums(database, FEW_WALLETS)
     spoiled = await spoil(database)
     rows = await rows_of_all_generations(database)
     steps, is_live = 0, False
@@ -146,7 +148,7 @@ async def test_a_rebuild_that_ends_after_any_step_changes_nothing_and_leaves_not
             found = await dump_sums(database)
             is_live = found == kept
             assert is_live or found == spoiled
-    assert steps > WALLETS
+    assert steps > FEW_WALLETS
     assert await rows_of_all_generations(database) > rows
 
     lines: list[str] = []

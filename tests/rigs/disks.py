@@ -21,6 +21,7 @@ class SmallDisk:
         self.folder = folder
         self.bytes_max = 10**9
         self.takes_writes = True
+        self.refused_file = ""
         self.bytes_before_refusal = 0
         self.refusals = 0
         self._fallocate, self._pwrite = os.posix_fallocate, os.pwrite
@@ -33,14 +34,15 @@ class SmallDisk:
 
     def heal(self) -> None:
         """Have room again."""
-        self.bytes_max, self.takes_writes = 10**9, True
+        self.bytes_max, self.takes_writes, self.refused_file = 10**9, True, ""
 
     def posix_fallocate(self, handle: int, offset: int, size: int) -> None:
         self._check(handle, offset + size)
         self._fallocate(handle, offset, size)
 
     def pwrite(self, handle: int, data: bytes, offset: int) -> int:
-        if not self.takes_writes:
+        name = Path(f"/proc/self/fd/{handle}").readlink().name
+        if not self.takes_writes or name == self.refused_file:
             if self.bytes_before_refusal:
                 self._pwrite(handle, data[: self.bytes_before_refusal], offset)
             self._refuse()

@@ -13,7 +13,7 @@ from tests.rigs.journals import ALWAYS_INLINE, NEVER_INLINE, JournalCalls, writi
 
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
-from foretell.journal.files.segments import find_end
+from foretell.journal.files.segments import MARK_NAME, find_end
 from foretell.journal.port import Capacity
 
 pytestmark = pytest.mark.anyio
@@ -181,8 +181,11 @@ async def test_a_sync_that_finds_no_room_ends_the_journal(
 
 
 async def test_a_mark_that_finds_no_room_lags_behind_without_a_failure(disk: SmallDisk) -> None:
-    async with a_full_journal(disk) as (journal, calls):
-        disk.takes_writes = False
+    journal = open_journal(disk.folder)
+    async with writing(journal) as calls:
+        disk.refused_file = MARK_NAME
+        journal.append(PAYLOAD)
+        await calls.until_synced(1)
         await until(lambda: disk.refusals > 1)
         assert not calls.failures
         await journal.close()

@@ -1,22 +1,10 @@
 import asyncio
-import gc
 
 import pytest
-from tests.rigs.values import an_address
 
-from foretell.relayer.context import Pulse, WalletLocks, wait_for
+from foretell.relayer.context import Pulse, wait_for
 
 pytestmark = pytest.mark.anyio
-
-
-async def test_a_wallet_has_one_lock_while_it_is_held() -> None:
-    locks = WalletLocks()
-    wallet, other = an_address("wallet"), an_address("other")
-    async with locks.of(wallet):
-        assert locks.of(wallet).locked()
-        assert not locks.of(other).locked()
-    gc.collect()
-    assert not locks.of(wallet).locked()
 
 
 async def test_a_beat_wakes_tasks_that_took_the_event_before_it() -> None:

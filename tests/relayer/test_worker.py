@@ -72,7 +72,7 @@ async def test_a_failed_pass_is_logged_and_the_next_one_follows(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     transaction_id = await owner.submitted(await approval_body(owner, 1))
-    await rig.context.sender.run_once()
+    await rig.run_until_mined(transaction_id)
     rig.clock.is_broken = True
     with capture_logs() as logs:
         async with rig.working():

@@ -43,7 +43,12 @@ from foretell.store.signed_requests import (
     release_requests,
     take_request,
 )
-from foretell.store.write_places import watching_writes, writing_apart, writing_without_place
+from foretell.store.write_places import (
+    WatchedWrites,
+    watching_writes,
+    writing_apart,
+    writing_without_place,
+)
 
 STORED_MAX: Final = 200_000
 KEYS_MAX: Final = 50_000
@@ -237,18 +242,24 @@ class SignedRequests:
         return answer
 
     async def _act(self, identity: RequestIdentity, act: Act) -> StoredAnswer:
-        """Carry out a request and store its answer; one that had no effect may be sent again."""
+        """Carry out a request and store its answer; one that had no effect, or goes on, may be sent again.
+
+        Where a client named a request, nothing is asked of the chain before it is written down.
+        """
         signature, content_hash = identity.signature, identity.content_hash
-        try:
-            answer = _answer_of(200, await _watched(act))
-        except (Unavailable, Upstream) as refusal:
-            if refusal.definite:
-                await self._release(signature)
-            else:
-                self._remembered.put(signature, TakenRequest(None, content_hash))
-            raise
-        except ForetellError as refusal:
-            answer = _answer_of(*self._body_of(refusal))
+        with watching_writes() as writes:
+            try:
+                answer = _answer_of(200, await _watched(act, writes))
+            except (Unavailable, Upstream) as refusal:
+                is_named = identity.client is not None
+                had_none = is_named and isinstance(refusal, Upstream) and not writes.has_begun
+                if refusal.definite or refusal.resumed or had_none:
+                    await self._release(signature)
+                else:
+                    self._remembered.put(signature, TakenRequest(None, content_hash))
+                raise
+            except ForetellError as refusal:
+                answer = _answer_of(*self._body_of(refusal))
         bytes_max = ANSWER_BYTES_MAX if identity.client is None else KEYED_ANSWER_BYTES_MAX
         is_kept = len(answer.body) <= bytes_max
         self._remembered.put(signature, TakenRequest(answer if is_kept else None, content_hash))
@@ -278,15 +289,14 @@ class SignedRequests:
             log.warning("answer of a signed request not stored", cause=cause.message)
 
 
-async def _watched(act: Act) -> object:
+async def _watched(act: Act, writes: WatchedWrites) -> object:
     """Return what a request is answered with, or refuse; `WritesBusy` means then that none of its writes began."""
-    with watching_writes() as writes:
-        try:
-            return await act()
-        except WritesBusy as refusal:
-            if writes.has_begun:
-                raise begun_in_part() from refusal
-            raise
+    try:
+        return await act()
+    except WritesBusy as refusal:
+        if writes.has_begun:
+            raise begun_in_part() from refusal
+        raise
 
 
 def check_same(content_hash: str | None, identity: RequestIdentity) -> None:

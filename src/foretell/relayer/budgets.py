@@ -62,7 +62,7 @@ async def _check_owner(tx: Transaction, options: RelayerOptions, request: RelayR
     """Refuse an owner whose transactions of the last 24 hours leave no room for this one."""
     owner, now_ms, relays_max = request.owner, request.created_at_ms, options.relays_per_owner_max
     if relays_max:
-        at_ms = await load_relay_time(tx, owner, relays_max)
+        at_ms = await load_relay_time(tx, owner, relays_max, now_ms - DAY_MS)
         left_ms = 0 if at_ms is None else at_ms + DAY_MS - now_ms
         if left_ms > 0:
             raise OwnerLimitReached(relays_max, -(-left_ms // 1000))

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import weakref
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import KeyRing
 from foretell.edge.signed_requests import SignedRequests
 from foretell.relayer.refusals import relayer_body
+from foretell.relayer.wallet_locks import WalletLocks
 from foretell.runtime.shared_calls import SharedCalls
 from foretell.store.database import Database
 
@@ -44,19 +44,6 @@ class RelayerOptions:
     """Gas that all may use in 24 hours, without those accounts; 0: any amount."""
     known_units: int = 5 * UNITS_PER_TOKEN
     """What an owner's wallet has held of collateral or of a token for a day, for whom the second half of that gas is."""
-
-
-class WalletLocks:
-    """A lock for each wallet with a request in progress."""
-
-    def __init__(self) -> None:
-        self._lock_by_wallet: weakref.WeakValueDictionary[Address, asyncio.Lock] = (
-            weakref.WeakValueDictionary()
-        )
-
-    def of(self, wallet: Address) -> asyncio.Lock:
-        """Return the wallet's lock."""
-        return self._lock_by_wallet.setdefault(wallet, asyncio.Lock())
 
 
 class Pulse:

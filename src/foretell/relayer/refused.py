@@ -29,6 +29,7 @@ from foretell.domain.errors.relayer import (
     RelayerGasReserved,
     TooManyQueued,
     WalletExists,
+    WalletInUse,
     WalletServiceDisabled,
 )
 
@@ -42,6 +43,7 @@ SUBMIT: Final[Refused] = (
     WalletExists,
     NonceMismatch,
     TooManyQueued,
+    WalletInUse,
     OwnerLimitReached,
     OwnerGasReached,
     BuilderLimitReached,

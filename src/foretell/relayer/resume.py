@@ -13,6 +13,7 @@ from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.relayer import CallReverts, InvalidField
 from foretell.domain.relay.request import OPEN, RelayKind, RelayRequest, RelayTrigger
+from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.checks import fetch_own_wallet
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.progress import follow, move
@@ -45,20 +46,28 @@ async def run_once(context: RelayerContext) -> bool:
 
 
 async def _advance_all(context: RelayerContext, requests: Sequence[RelayRequest]) -> None:
+    """Advance requests, those of a wallet in their order; a wallet that sends just now has its turn in a later pass."""
     at_once = asyncio.Semaphore(AT_ONCE_MAX)
+    by_wallet: dict[Address, list[RelayRequest]] = {}
+    for request in requests:
+        by_wallet.setdefault(request.wallet, []).append(request)
 
-    async def advance_one(request: RelayRequest) -> None:
-        async with at_once:
-            await advance(context, request)
+    async def advance_those(of_wallet: Sequence[RelayRequest]) -> None:
+        for request in of_wallet:
+            async with at_once:
+                if not context.locks.is_free(request.wallet):
+                    return
+                await advance(context, request)
 
-    outcomes = await asyncio.gather(*map(advance_one, requests), return_exceptions=True)
+    works = map(advance_those, by_wallet.values())
+    outcomes = await asyncio.gather(*works, return_exceptions=True)
     for fault in filter(None, outcomes):
         raise fault
 
 
 async def advance(context: RelayerContext, seen: RelayRequest) -> None:
     """Advance a request as far as possible; an error is only logged."""
-    async with context.locks.of(seen.wallet):
+    async with context.locks.holding(seen.wallet):
         async with context.database.reading() as tx:
             request = await load_relay(tx, seen.transaction_id)
         if request is None or request.state not in OPEN:

@@ -20,7 +20,7 @@ from foretell.domain.errors.relayer import (
     WalletExists,
 )
 from foretell.domain.evm.transaction import SentTx
-from foretell.domain.relay.request import OPEN, RelayRequest, RelayTrigger
+from foretell.domain.relay.request import OPEN, RelayKind, RelayRequest, RelayTrigger
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.body import Submission
 from foretell.relayer.budgets import check_budgets
@@ -52,10 +52,22 @@ async def accept(
 ) -> RelayRequest:
     """Return the request for a submission: an earlier one if its owner signed the same transaction.
 
-    A submission that is refused, here or by the node's trial run, was not sent; its nonce is free.
+    A submission that is refused, here or by the node's trial run, was not sent; its nonce is free. What its
+    submitter has to wait for is waited for without the wallet's lock, where that is not needed: another may ask
+    for the creation of a wallet, which its owner does not sign.
     """
     submission = checked.submission
-    async with context.locks.of(submission.wallet):
+    is_signed = submission.kind is not RelayKind.WALLET_CREATE
+    request = checked.request(context.new_uuid(), submitter, context.now_ms())
+    if not is_signed and await _fetch_used(context, submission):
+        return await _load_created(context, checked)
+    async with context.database.public_reading(ReadKind.OWN) as tx:
+        same = await load_same_relay(tx, submission.wallet, checked.digest)
+        if same is None:
+            await check_budgets(tx, context, request)
+    if same is not None and same.state in OPEN:
+        return same
+    async with context.locks.holding(submission.wallet, is_signed=is_signed):
         used = await _fetch_used(context, submission)
         same = await _load_same(context, checked)
         if same is not None and (same.state in OPEN or _place(submission) < used):
@@ -63,9 +75,6 @@ async def accept(
         if same is not None:
             await _check_reached(context, same)
         await _check_place(context, submission, used)
-        request = checked.request(context.new_uuid(), submitter, context.now_ms())
-        async with context.database.public_reading(ReadKind.OWN) as tx:
-            await check_budgets(tx, context, request)
         await check_chain(context, checked)
         async with context.database.writing() as tx:
             await lock_budgets(tx)
@@ -118,6 +127,14 @@ async def _check_place(context: RelayerContext, submission: Submission, used: in
         raise NonceMismatch(expected, submission.safe_nonce)
     if expected - used >= context.options.open_per_wallet_max:
         raise TooManyQueued(context.options.open_per_wallet_max)
+
+
+async def _load_created(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest:
+    """Return the request that created a wallet which the chain has, or refuse the wallet."""
+    same = await _load_same(context, checked)
+    if same is None:
+        raise WalletExists(checked.submission.wallet)
+    return same
 
 
 async def _load_concurrent(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest:

@@ -8,13 +8,16 @@ from tests.rigs.clock import Clock
 from tests.rigs.trading import Headers, Trader, TradingRig
 from tests.rigs.values import NOW_S, a_buy, a_sell, a_word
 
+from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.families import ForetellError, Unavailable
 from foretell.domain.errors.order import NothingNamed, RequestTaken
+from foretell.domain.errors.relayer import NotSentYet
 from foretell.edge.signed_requests import (
     ANSWER_BYTES_MAX,
     RequestBounds,
     SignedRequests,
+    keyed_identity,
     signed_identity,
 )
 from foretell.store.database import Database
@@ -62,6 +65,62 @@ def processes(database: Database, clock: Clock, **options: Any) -> list[SignedRe
     """Return what two processes on one database have."""
     bounds = RequestBounds(**options)
     return [SignedRequests(database, clock.now_ms, trading_body, bounds) for _ in range(2)]
+
+
+class Asking:
+    """Asks a node that is silent, before it writes or after, and once more when that answers."""
+
+    def __init__(self, database: Database, *, writes_before: bool) -> None:
+        self.is_silent = True
+        self._database = database
+        self._writes_before = writes_before
+
+    async def __call__(self) -> object:
+        if self._writes_before:
+            async with self._database.writing():
+                pass
+        if self.is_silent:
+            raise ChainUnavailable("eth_call", "no answer")
+        return "done"
+
+
+def named(key: str) -> RequestIdentity:
+    return keyed_identity("client", key, b"", NOW_S * 1000)
+
+
+async def test_guard_a_key_outlives_a_silent_node_before_any_write(
+    fresh_database: Database,
+) -> None:
+    """A finding: the key of a request was used up for a day, and nothing had been done."""
+    here, there = processes(fresh_database, Clock())
+    asking = Asking(fresh_database, writes_before=False)
+    with pytest.raises(ChainUnavailable):
+        await here.answer(named("k"), asking)
+    asking.is_silent = False
+    assert (await there.answer(named("k"), asking)).status == 200
+
+
+async def test_a_key_whose_request_wrote_before_a_silent_node_is_used_up(
+    fresh_database: Database,
+) -> None:
+    here, _ = processes(fresh_database, Clock(), answer_wait_s=0.0)
+    asking = Asking(fresh_database, writes_before=True)
+    with pytest.raises(ChainUnavailable):
+        await here.answer(named("k"), asking)
+    asking.is_silent = False
+    with pytest.raises(RequestTaken):
+        await here.answer(named("k"), asking)
+
+
+async def test_guard_a_request_that_goes_on_may_be_sent_again_with_its_key(
+    fresh_database: Database,
+) -> None:
+    """A finding: a wallet's transaction that waited for an earlier one had no answer with its key again."""
+    here, _ = processes(fresh_database, Clock(), answer_wait_s=0.0)
+    deed = Deed(NotSentYet("a request", 60.0), {"done": True})
+    with pytest.raises(NotSentYet):
+        await here.answer(named("k"), deed)
+    assert (await here.answer(named("k"), deed)).status == 200
 
 
 @pytest.mark.case("C-10", "G-06")

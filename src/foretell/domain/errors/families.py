@@ -32,10 +32,12 @@ class ForetellError(Exception):
     """A failure that is reported to a client or an operator.
 
     A `definite` one changed nothing. Otherwise the outcome is unknown, and the request may be sent
-    again under the same identity. `cure` says what a client can do about an order refused like this.
+    again under the same identity. A `resumed` one goes on where it was when the request is sent again. `cure`
+    says what a client can do about an order refused like this.
     """
 
     definite: ClassVar[bool] = True
+    resumed: ClassVar[bool] = False
     cure: ClassVar[str | None] = None
     arguments: Arguments
 

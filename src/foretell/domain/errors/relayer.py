@@ -92,6 +92,17 @@ class TooManyQueued(Unavailable):
         )
 
 
+class WalletInUse(Unavailable):
+    """Earlier requests of a wallet are not answered yet; nothing was done."""
+
+    def __init__(self, wallet: str) -> None:
+        super().__init__(
+            f"earlier requests of wallet {wallet} are not answered yet; try again in 1 s",
+            wallet=wallet,
+            retry_after_s=1,
+        )
+
+
 class OwnerLimitReached(Unavailable):
     """An owner's wallet had its transactions of a day; nothing was done."""
 
@@ -192,6 +203,7 @@ class NotSentYet(Unavailable):
     """A wallet's transaction still waits for an earlier one; repeating the request resumes the wait."""
 
     definite = False
+    resumed = True
 
     def __init__(self, transaction_id: str, waited_s: float) -> None:
         super().__init__(

@@ -210,8 +210,13 @@ def seen_trigger(state: RelayState, tx: SentTx, *, is_done: bool) -> RelayTrigge
 def moved_relay(
     request: RelayRequest, trigger: RelayTrigger, now_ms: int, failure: str | None = None
 ) -> RelayRequest:
-    """Return the request after a state change; refuses one that the table lacks."""
+    """Return the request after a state change; refuses one that the table lacks.
+
+    One that is refused will never be sent, and gives up its calldata and its signature.
+    """
     state = advance_relay(request.state, trigger)
+    if state is RelayState.INVALID:
+        request = replace(request, calldata=b"", signature=b"")
     return replace(request, state=state, failure=failure, updated_at_ms=now_ms)
 
 

@@ -14,6 +14,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.outbox.relay_hours import add_relay, remove_relay
 from foretell.store.tables import relay_requests
+from foretell.store.tables.sending import COUNTED
 
 TOPIC: Final = "relays"
 
@@ -38,14 +39,13 @@ async def record_relay(tx: Transaction, request: RelayRequest) -> bool:
         submitter=request.submitter,
         wallet=request.wallet,
         target=request.target,
-        calldata="0x" + request.calldata.hex(),
         operation=request.operation,
         safe_nonce=request.safe_nonce,
-        signature="0x" + request.signature.hex(),
         digest=request.digest,
         gas=request.gas,
         metadata_label=request.metadata,
         created_at_ms=request.created_at_ms,
+        **_content(request),
         **_changing(request),
     )
     if is_new:
@@ -59,13 +59,16 @@ async def record_relay_move(tx: Transaction, was: RelayRequest, now: RelayReques
 
     A request that is refused was never sent, and is taken off the budgets.
     """
+    values = _changing(now)
+    if now.state is RelayState.INVALID:
+        values |= _content(now)
     changed = await tx.execute(
         relay_requests.update()
         .where(
             relay_requests.c.transaction_id == was.transaction_id,
             relay_requests.c.state == was.state.value,
         )
-        .values(_changing(now))
+        .values(values)
     )
     if changed and now.state is RelayState.INVALID:
         await remove_relay(tx, now)
@@ -101,21 +104,18 @@ async def load_claimed_nonces(
     return frozenset(row.safe_nonce for row in rows)
 
 
-async def load_relay_time(tx: Transaction, owner: Address, place: int) -> int | None:
-    """Return when the `place`-th newest request of an owner came, without those that were never sent."""
-    columns = relay_requests.c
-    counts = (columns.owner == owner) & (columns.state != RelayState.INVALID.value)
-    times = sa.select(columns.created_at_ms).where(counts).order_by(columns.created_at_ms.desc())
-    row = await tx.first(times.offset(place - 1).limit(1))
+async def load_relay_time(tx: Transaction, owner: Address, place: int, since_ms: int) -> int | None:
+    """Return when the `place`-th newest request of an owner since a time came, without those that were never sent."""
+    created_at_ms = relay_requests.c.created_at_ms
+    times = sa.select(created_at_ms).where(_counted(owner, since_ms))
+    row = await tx.first(times.order_by(created_at_ms.desc()).offset(place - 1).limit(1))
     return None if row is None else row.created_at_ms
 
 
 async def load_relay_gas(tx: Transaction, owner: Address, since_ms: int) -> int:
     """Return the gas that an owner's requests since a time may use, without those that were never sent."""
-    columns = relay_requests.c
-    counts = (columns.owner == owner) & (columns.state != RelayState.INVALID.value)
-    query = sa.select(sa.func.coalesce(sa.func.sum(columns.gas), 0))
-    return int(await tx.scalar(query.where(counts, columns.created_at_ms > since_ms)))
+    query = sa.select(sa.func.coalesce(sa.func.sum(relay_requests.c.gas), 0))
+    return int(await tx.scalar(query.where(_counted(owner, since_ms))))
 
 
 async def load_open_relays(
@@ -146,11 +146,32 @@ async def load_relays_of(tx: Transaction, address: Address, limit: int) -> Seque
     return [_request(row) for row in rows]
 
 
+async def forget_refused_relays(tx: Transaction, before_ms: int, limit: int) -> int:
+    """Delete requests that were refused before a time, at most this many, and return how many there were."""
+    columns = relay_requests.c
+    was_refused = (columns.state == RelayState.INVALID.value) & (columns.updated_at_ms < before_ms)
+    oldest = sa.select(columns.transaction_id).where(was_refused).limit(limit)
+    return await tx.execute(relay_requests.delete().where(columns.transaction_id.in_(oldest)))
+
+
+def _counted(owner: Address, since_ms: int) -> sa.ColumnElement[bool]:
+    columns = relay_requests.c
+    return sa.and_(COUNTED, columns.owner == owner, columns.created_at_ms > since_ms)
+
+
 async def _load(
     tx: Transaction, condition: sa.ColumnElement[bool], limit: int
 ) -> Sequence[RelayRequest]:
     rows = await tx.all(sa.select(relay_requests).where(condition).order_by(*_AGE).limit(limit))
     return [_request(row) for row in rows]
+
+
+def _content(request: RelayRequest) -> dict[str, Any]:
+    """Return the columns that a refused request gives up."""
+    return {
+        "calldata": "0x" + request.calldata.hex(),
+        "signature": "0x" + request.signature.hex(),
+    }
 
 
 def _changing(request: RelayRequest) -> dict[str, Any]:

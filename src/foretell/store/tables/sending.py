@@ -100,6 +100,9 @@ wallet_gas: Final = sa.Table(
 )
 """What failed settlements of a wallet cost on a day of UTC."""
 
+COUNTED: Final = sa.text("state <> 'STATE_INVALID'")
+"""Requests that count toward the budgets: all but those that were refused before they were sent."""
+
 relay_requests: Final = sa.Table(
     "relay_requests",
     metadata,
@@ -122,10 +125,19 @@ relay_requests: Final = sa.Table(
     integer("created_at_ms"),
     integer("updated_at_ms"),
     sa.UniqueConstraint("claim"),
-    sa.Index(None, "state"),
+    sa.Index(None, "state", "updated_at_ms"),
     sa.Index(None, "wallet", "digest"),
     sa.Index(None, "owner", "created_at_ms"),
     sa.Index(None, "submitter", "created_at_ms"),
+    sa.Index(
+        "ix_relay_requests_counted",
+        "owner",
+        "created_at_ms",
+        "gas",
+        "state",
+        sqlite_where=COUNTED,
+        postgresql_where=COUNTED,
+    ),
 )
 """A claim is unique among open requests: a wallet's nonce."""
 

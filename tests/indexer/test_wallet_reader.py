@@ -3,6 +3,7 @@
 import pytest
 from tests.indexer.late_installation import LateInstallation
 from tests.indexer.rig import IndexerRig, dump, wipe
+from tests.rigs.fault_proxy import Fault, change, proxying, refuse
 from tests.rigs.sandbox import Sandbox, catch_up
 from tests.rigs.values import an_address
 
@@ -208,4 +209,29 @@ async def test_blocks_far_below_the_head_are_not_read(
     late.now_ms += READING_INTERVAL_MS
     await late.sandbox.mine()
     await catch_up(context)
+    assert await late.funds(ann) == await late.on_chain(ann)
+
+
+ONE_UNIT = change(lambda _: "0x" + "1".zfill(64))
+REVERTED = refuse("execution reverted", 3)
+
+
+@pytest.mark.parametrize("lie", [ONE_UNIT, REVERTED], ids=["another amount", "a revert"])
+async def test_guard_one_false_answer_does_not_fix_the_funds_of_a_wallet(
+    late: LateInstallation, rig: IndexerRig, lie: Fault
+) -> None:
+    """A finding: nothing ever corrected them, and its owner could not trade, or could without funds."""
+    ann = rig.traders[0].address
+    await late.ask(ann)
+    sandbox = late.sandbox
+    async with proxying(sandbox.rpc_url) as proxy, Rpc(proxy.url) as lying:
+        context = late.indexer(lying)
+        proxy.fail("eth_call", lie)
+        await sandbox.mine()
+        await catch_up(context)
+        assert not await late.has_read(ann)
+        late.now_ms += READING_INTERVAL_MS
+        await sandbox.mine()
+        await catch_up(context)
+    assert await late.has_read(ann)
     assert await late.funds(ann) == await late.on_chain(ann)

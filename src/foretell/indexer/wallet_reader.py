@@ -3,6 +3,8 @@
 Logs show only what changed since then. A wallet that trading asks for is read once, at the newest block of
 a range, and written with it: the rows of the wallet are then those of the chain, and later logs change them.
 Outcome tokens need no reading: their conditions are prepared after the first block.
+
+Nothing corrects a reading later, so a node is asked twice, by the hash of the block, and both answers must be equal.
 """
 
 import itertools
@@ -112,13 +114,14 @@ class WalletReader:
         return wallets
 
     async def _of(self, wallets: Sequence[Address], at: BlockTag) -> list[WalletReading]:
-        """Return the readings of wallets, in one round trip unless a contract refuses one of them."""
+        """Return the readings of wallets, in two round trips unless a contract refuses one of them."""
         calls = [call for wallet in wallets for call in self._calls(wallet)]
         if not calls:
             return []
-        try:
-            answers = await call_views(self._rpc, calls, at)
-        except ExecutionReverted:
+        answers = await self._answers(calls, at)
+        if answers != await self._answers(calls, at):
+            raise ChainInconsistent(f"two answers on {len(wallets)} wallets in one block differ")
+        if answers is None:
             if len(wallets) == 1:
                 return [WalletReading(wallets[0], 0, ())]
             return [reading for each in wallets for reading in await self._of([each], at)]
@@ -127,6 +130,13 @@ class WalletReader:
             self._reading(wallet, answers[place * size : (place + 1) * size])
             for place, wallet in enumerate(wallets)
         ]
+
+    async def _answers(self, calls: list[ViewCall], at: BlockTag) -> Sequence[int] | None:
+        """Return what a node answers, None where a contract refuses."""
+        try:
+            return await call_views(self._rpc, calls, at)
+        except ExecutionReverted:
+            return None
 
     def _calls(self, wallet: Address) -> list[ViewCall]:
         collateral, tokens = self._contracts.collateral, self._contracts.conditional_tokens

@@ -247,9 +247,10 @@ def test_a_reading_without_news_gives_an_observation_once_the_engine_is_far_behi
     assert observation == an_observation(at_ms=5, block_number=9, block_hash=a_word("block 9"))
 
 
-def test_a_complete_reading_always_gives_an_observation() -> None:
+def test_a_reading_that_replaces_the_observed_block_always_gives_an_observation() -> None:
     state = a_state(an_observation(block_number=9))
-    observation = observation_of(state, a_reading(is_complete=True), SCOPE, NOW_MS)
+    assert observation_of(state, a_reading(is_complete=True), SCOPE, NOW_MS) is None
+    observation = observation_of(state, a_reading(is_complete=True, replaces=True), SCOPE, NOW_MS)
     assert observation == an_observation(block_number=9, block_hash=a_word("block 9"))
 
 

@@ -57,7 +57,10 @@ class RefusedFill(NamedTuple):
 
 
 class ChainReading(NamedTuple):
-    """Rows of the chain's tables as of a block, all of them or those that changed."""
+    """Rows of the chain's tables as of a block, all of them or those that changed.
+
+    One that `replaces` the observed block, which the chain does not have any more, is observed without news, too.
+    """
 
     block_number: int
     block_hash: Bytes32
@@ -68,6 +71,7 @@ class ChainReading(NamedTuple):
     nonces: Sequence[NonceSeen]
     settlements: Sequence[TradeSettlement]
     stops: Sequence[StopSeen] = ()
+    replaces: bool = False
 
 
 class ObservationScope(NamedTuple):
@@ -101,7 +105,7 @@ def observation_of(
     cancels = cancels_seen(state, reading.cancels)
     nonces = nonces_seen(state, reading.nonces, is_complete=is_complete)
     stops = stops_seen(state, reading.stops, is_complete=is_complete)
-    has_news = is_complete or balances or allowances or trades or cancels or nonces or stops
+    has_news = reading.replaces or balances or allowances or trades or cancels or nonces or stops
     blocks_unobserved = reading.block_number - state.observed_block
     if not has_news and blocks_unobserved < scope.blocks_unobserved_max:
         return None

@@ -17,6 +17,7 @@ from foretell.domain.treasury.treasury import Treasury
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.allocations.coordinator import AllocationCoordinator
 from foretell.engine.writer.lower_head import LowerHead
+from foretell.engine.writer.seen_tables import SeenTables, TablesEnd
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.database import Database, Transaction
@@ -30,7 +31,6 @@ from foretell.store.index.blocks import (
     BEFORE_ALL_BLOCKS,
     TOPIC,
     Block,
-    load_block_hash,
     load_last_block,
 )
 
@@ -61,6 +61,7 @@ class CollateralFeed:
     exchanges: Collection[Address]
     lower_head: LowerHead | None = None
     """The watch of a chain that went back; None where the engine does not follow it then."""
+    tables: SeenTables = field(default_factory=SeenTables)
     _overdrawn_since_ms: dict[Address, int] = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -75,16 +76,21 @@ class CollateralFeed:
 
         Return whether shards are still behind that block.
         """
+        treasury = self.engine.state
         async with self.database.reading() as tx:
             last = await load_last_block(tx)
-            changes = await self._load_changes(tx, last)
-        changes = await self._load_lower(last) or changes
+            end = await self.tables.find_end(tx, treasury.observed_block, treasury.observed_hash)
+            changes = None if end is None else await self._load_changes(tx, end)
+        lower = await self._load_lower(last)
+        changes = lower or changes
         has_met = changes is None or await self.coordinator.observe(
             changes.block.block_number,
             changes.block.block_hash,
             changes.balances,
             changes.allowances,
         )
+        if has_met and lower is None and end is not None:
+            self.tables.note(end)
         await self._call_back()
         return not has_met
 
@@ -99,21 +105,13 @@ class CollateralFeed:
             forced = [wallet for wallet, at in self._overdrawn_since_ms.items() if at <= since_ms]
             await self.coordinator.call_back(forced=forced)
 
-    async def _load_changes(self, tx: Transaction, last: Block | None) -> CollateralChanges | None:
-        """Return the changes since the treasury's last observation, if there is a new block.
-
-        Tables that end below the observed block are behind, and show nothing yet.
-        """
-        treasury = self.engine.state
-        if last is None or last.block_number < treasury.observed_block:
+    async def _load_changes(self, tx: Transaction, end: TablesEnd) -> CollateralChanges | None:
+        """Return the changes that the treasury does not know; None for the observed block without any."""
+        changes = await self._read(tx, end.last, end.since)
+        is_same = end.last.block_hash == self.engine.state.observed_hash
+        if is_same and not (changes.balances or changes.allowances):
             return None
-        if last.block_hash == treasury.observed_hash:
-            return None
-        known_hash = await load_block_hash(tx, treasury.observed_block)
-        is_linear = known_hash == treasury.observed_hash
-        return await self._read(
-            tx, last, treasury.observed_block if is_linear else BEFORE_ALL_BLOCKS
-        )
+        return changes
 
     async def _load_lower(self, last: Block | None) -> CollateralChanges | None:
         """Return everything in tables that end below the observed block if the chain itself went back; else None."""

@@ -1,9 +1,9 @@
 """The feed of the chain into an engine: markets, balances, settlements and payouts.
 
 Every run loads rows of the tables as of one indexed block, decides what the engine does not know yet
-and submits it as commands. The last observed block is part of the engine's state, so a restart loads
-what changed since. When that block is no longer on the chain, everything is compared again; also when the chain went
-back and ends below that block. A large
+and submits it as commands. The last observed block is part of the engine's state: what changed since is read, or
+everything after a start, or when the tables were taken back (see `seen_tables`); also when the chain went back and ends
+below that block. A large
 observation is submitted in parts and takes effect with the last one, so a run that stops between two
 parts has changed nothing, and the next run starts again.
 """
@@ -22,6 +22,7 @@ from foretell.domain.exchange.commands import (
     BalanceSeen,
     BarWallet,
     CancelSeen,
+    Command,
     HaltMarket,
     NonceSeen,
     ObserveChain,
@@ -47,6 +48,7 @@ from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.lower_head import LowerHead
 from foretell.engine.writer.returned_orders import ReturnedOrders
 from foretell.engine.writer.seen_markets import SeenMarkets
+from foretell.engine.writer.seen_tables import SeenTables
 from foretell.engine.writer.sports_delays import SportsDelays
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.halted_markets import load_halted
@@ -55,7 +57,6 @@ from foretell.store.index.balances import load_allowances_changed, load_balances
 from foretell.store.index.blocks import (
     BEFORE_ALL_BLOCKS,
     Block,
-    load_block_hash,
     load_last_block,
 )
 from foretell.store.index.cancellations import (
@@ -91,6 +92,7 @@ class ChainFeed:
     sports: SportsDelays = field(default_factory=SportsDelays)
     markets: SeenMarkets = field(default_factory=SeenMarkets)
     lag: ChainLag | None = None
+    tables: SeenTables = field(default_factory=SeenTables)
     lower_head: LowerHead | None = None
     """The watch of a chain that went back; None where the engine does not follow it then."""
 
@@ -110,23 +112,24 @@ class ChainFeed:
             delays = await self.sports.changes(
                 tx, self.engine.state, self.sports_delay_s * 1000, self.engine.clock_ms()
             )
-            reading = lower or await self._load_reading(tx)
+            state = self.engine.state
+            end = await self.tables.find_end(tx, state.observed_block, state.observed_hash)
+            reading = lower
+            if reading is None and end is not None:
+                reading = await self._read(tx, end.last, end.since, replaces=not end.is_on_chain)
         observation = None
         if reading is not None:
             observation = observation_of(
                 self.engine.state, reading, self._scope(), self.engine.clock_ms()
             )
-        for split in splits:
-            await self.engine.submit(split)
-        for bar in bars:
-            await self.engine.submit(bar)
-        for halt in halts:
-            await self.engine.submit(halt)
-        for delay in delays:
-            await self.engine.submit(delay)
+        commands: list[Command] = [*splits, *bars, *halts, *delays]
+        for command in commands:
+            await self.engine.submit(command)
         if observation is not None:
             await self._submit_parts(observation)
             self.returns.note(observation, self.engine)
+        if lower is None and end is not None:
+            self.tables.note(end)
         await self.markets.resolve(self.database, self.engine)
         if reading is not None and self.lag is not None:
             self.lag.observe(reading.block_number)
@@ -152,20 +155,6 @@ class ChainFeed:
             at_ms = self.engine.clock_ms()
             await self.engine.submit(msgspec.structs.replace(part, at_ms=at_ms))
 
-    async def _load_reading(self, tx: Transaction) -> ChainReading | None:
-        """Return the rows that changed since the last observed block, None before there are any.
-
-        All rows are returned when that block is no longer on the chain. Tables that end below it are
-        behind, because they are new or restored or because a reorg has been unwound: what they lack is
-        not gone, so nothing is returned until they have reached it.
-        """
-        state = self.engine.state
-        last = await load_last_block(tx)
-        if last is None or last.block_number < state.observed_block:
-            return None
-        is_linear = await load_block_hash(tx, state.observed_block) == state.observed_hash
-        return await self._read(tx, last, state.observed_block if is_linear else BEFORE_ALL_BLOCKS)
-
     async def _load_lower(self) -> ChainReading | None:
         """Return all rows of tables that end below the observed block if the chain itself went back; else None.
 
@@ -181,7 +170,7 @@ class ChainFeed:
         async with self.database.reading() as tx:
             if await load_last_block(tx) != last:
                 return None
-            reading = await self._read(tx, last, BEFORE_ALL_BLOCKS)
+            reading = await self._read(tx, last, BEFORE_ALL_BLOCKS, replaces=True)
             lost = await count_confirmed_above(tx, last.block_number)
         log.error(
             "the chain went back, and the engine follows it",
@@ -192,7 +181,9 @@ class ChainFeed:
         )
         return reading
 
-    async def _read(self, tx: Transaction, last: Block, since: int) -> ChainReading:
+    async def _read(
+        self, tx: Transaction, last: Block, since: int, *, replaces: bool
+    ) -> ChainReading:
         """Return the rows that changed after a block, or all of them, as of the last block."""
         balances = await load_balances_changed(tx, since)
         allowances = await load_allowances_changed(tx, since)
@@ -212,6 +203,7 @@ class ChainFeed:
             nonces=[NonceSeen(each.exchange, each.maker, each.nonce) for each in nonces],
             settlements=await self._load_settlements(tx),
             stops=[StopSeen(each.exchange, each.maker, each.part, each.nonce) for each in stops],
+            replaces=replaces,
         )
 
     async def _load_settlements(self, tx: Transaction) -> list[TradeSettlement]:

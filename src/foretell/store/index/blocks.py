@@ -8,11 +8,13 @@ import sqlalchemy as sa
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Transaction
 from foretell.store.index.activity_roles import ALL_ROLES
-from foretell.store.tables import activities, blocks
+from foretell.store.tables import activities, blocks, index_unwinds
 
 TOPIC: Final = "chain"
 BEFORE_ALL_BLOCKS: Final = -1
 """A height below every block: what changed since then is everything."""
+
+_ONE_ROW: Final = 1
 
 
 class Block(NamedTuple):
@@ -33,6 +35,17 @@ async def record_blocks(tx: Transaction, indexed: Sequence[Block]) -> None:
 async def prune_blocks(tx: Transaction, below_number: int) -> None:
     """Delete blocks that no reorg can reach."""
     await tx.execute(blocks.delete().where(blocks.c.block_number < below_number))
+
+
+async def count_unwind(tx: Transaction) -> None:
+    """Count that the tables are taken back; the same blocks may come again with other rows."""
+    await tx.insert_new(index_unwinds, id=_ONE_ROW, times=0)
+    await tx.execute(index_unwinds.update().values(times=index_unwinds.c.times + 1))
+
+
+async def load_unwinds(tx: Transaction) -> int:
+    """Return how often the tables were taken back."""
+    return await tx.scalar(sa.select(index_unwinds.c.times)) or 0
 
 
 async def load_last_block(tx: Transaction) -> Block | None:

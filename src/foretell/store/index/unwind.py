@@ -3,6 +3,7 @@
 from typing import Final
 
 from foretell.store.database import Transaction
+from foretell.store.index.blocks import count_unwind
 from foretell.store.index.generations import load_kept, unwind_next
 from foretell.store.index.history_tables import VERSIONED_TABLES, restore_states
 from foretell.store.index.rankings.advance import unwind_rankings
@@ -47,6 +48,7 @@ async def unwind(tx: Transaction, block_number: int) -> None:
     The sums of the rankings subtract what the rows above it have added, so they come first: those that are read, and
     those that a rebuild computes beside them.
     """
+    await count_unwind(tx)
     kept = (await load_kept(tx)).numbers
     unwound = {each: await unwind_rankings(tx, each, block_number) for each in kept}
     for table in ONCE:

@@ -30,7 +30,7 @@ from foretell.store.tables.creation import (
     requests,
     tags,
 )
-from foretell.store.tables.identity import identity
+from foretell.store.tables.identity import identity, index_unwinds
 from foretell.store.tables.indexing import (
     activities,
     allowance_changes,
@@ -150,6 +150,7 @@ __all__ = [
     "halted_markets",
     "heartbeats",
     "identity",
+    "index_unwinds",
     "is_live",
     "listing_cursors",
     "locked_collateral",

@@ -108,6 +108,20 @@ async def test_items_that_are_refused_forever_keep_no_other_back(
     assert network.item_by_id.keys() == {item.item_id for item in ITEMS[FAILURES_MAX:]}
 
 
+async def test_guard_items_that_are_lost_here_keep_no_other_back(
+    blobs: BlobStore, bundler: Bundler, network: RecordingBundler
+) -> None:
+    """A finding: one missing file ended each pass before the others."""
+    for item in ITEMS:
+        await blobs.store(item)
+        await asyncio.sleep(0.01)
+    for item in ITEMS[:FAILURES_MAX]:
+        blobs._path(item.item_id).unlink()
+    with pytest.raises(StorageUnavailable):
+        await post_unsent(blobs, bundler)
+    assert network.item_by_id.keys() == {item.item_id for item in ITEMS[FAILURES_MAX:]}
+
+
 async def test_a_bundler_that_fails_is_not_asked_for_every_item(
     blobs: BlobStore, bundler: Bundler, network: RecordingBundler
 ) -> None:

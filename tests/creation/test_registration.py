@@ -2,6 +2,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 from tests.creation.rig import CreationRig, CreatorClient
 from tests.rigs.chain_snapshots import wait_until_mined
 from tests.rigs.values import NOW_MS, a_word
@@ -15,7 +16,7 @@ from foretell.domain.contracts.calldata import encode_register_token
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole, SandboxAccount
 from foretell.domain.creation.plan import MarketIds
 from foretell.domain.errors.chain import ChainInconsistent
-from foretell.domain.errors.creation import RegistrationRefused
+from foretell.domain.errors.creation import RegistrationBlocked, RegistrationRefused
 from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
 from foretell.domain.evm.transaction import SentTx, TxAttempt, TxMove, TxStatus, TxTrigger, moved
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -132,11 +133,8 @@ async def test_a_concurrent_registration_by_another_account_is_found(
     assert await register(rig.context, ids, NOW_MS) == Registered(None)
 
 
-async def test_a_registrar_without_the_right_is_refused_with_the_contract_s_error(
-    creator: CreatorClient,
-) -> None:
-    rig = creator.rig
-    ids = await asked(creator)
+def without_the_right(rig: CreationRig) -> None:
+    """Have another account register tokens."""
     powerless = Sender(
         rig.sandbox.rpc,
         rig.sandbox.trader().private_key,
@@ -146,8 +144,44 @@ async def test_a_registrar_without_the_right_is_refused_with_the_contract_s_erro
     )
     rig.change(registrar=powerless)
 
-    with pytest.raises(RegistrationRefused, match="NotRegistrar"):
+
+async def test_a_registrar_without_the_right_is_refused_with_the_contract_s_error(
+    creator: CreatorClient,
+) -> None:
+    rig = creator.rig
+    ids = await asked(creator)
+    without_the_right(rig)
+    with (
+        capture_logs() as logs,
+        pytest.raises(RegistrationBlocked, match="NotRegistrar"),
+    ):
         await register(rig.context, ids, NOW_MS)
+    assert [each["cure"] for each in logs] == [
+        "have an admin of the exchange add it as a registrar"
+    ]
+
+
+async def test_guard_a_market_that_was_paid_for_waits_for_a_registrar_with_the_right(
+    creator: CreatorClient,
+) -> None:
+    """A finding: it failed at once, and another could claim its name."""
+    rig = creator.rig
+    registrar = rig.context.registrar
+    without_the_right(rig)
+    request_id = await creator.prepared()
+    answer = await creator.finalize(request_id, await creator.paid(request_id))
+    assert answer.status_code == 200, answer.text
+    for _ in range(3):
+        await rig.run_once()
+        rig.clock.move(rig.context.options.finalize_deadline_ms)
+    record = await creator.record(request_id)
+    assert record["status"] == "finalize_running"
+    (waiting,) = [step for step in record["steps"] if step["state"] == "waiting"]
+    assert (waiting["step"], waiting.get("until")) == ("registration", None)
+    assert "NotRegistrar" in waiting["message"]
+    rig.change(registrar=registrar)
+    await rig.settle()
+    assert (await creator.record(request_id))["status"] == "metadata_update_pending"
 
 
 async def cancel(rig: CreationRig, ids: MarketIds, attempt: int) -> None:

@@ -12,17 +12,14 @@ from typing_extensions import override
 
 from foretell.chain.reader import ProposerWhitelist, Reader
 from foretell.chain.rpc import Rpc
-from foretell.chain.sender import Sender, SenderOptions
 from foretell.creation.attempts import PAUSE_S_MAX
 from foretell.creation.challenge import EXPIRED_KEPT_MS
 from foretell.creation.worker import run
-from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.values.hexadecimal import Address
 from foretell.media.blobs import BlobStore
 from foretell.runtime.backoff import JITTER
-from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
 
 pytestmark = pytest.mark.anyio
 
@@ -188,28 +185,6 @@ async def test_a_request_waits_for_a_failing_storage_and_then_fails_with_it(
 
 
 @pytest.mark.spec(64)
-async def test_a_permanent_refusal_fails_the_request_at_once(creator: CreatorClient) -> None:
-    rig = creator.rig
-    powerless = Sender(
-        rig.sandbox.rpc,
-        rig.sandbox.trader().private_key,
-        TxOutbox(rig.database, REGISTRATION),
-        SenderOptions(SANDBOX_CHAIN_ID),
-        rig.clock.now_ms,
-    )
-    rig.change(registrar=powerless)
-    request_id = await creator.prepared()
-    await creator.finalize(request_id, await creator.paid(request_id))
-
-    await rig.settle()
-
-    status, message = await status_and_message(creator, request_id)
-    assert status == "failed"
-    assert message is not None
-    assert message.startswith("registration_refused: ")
-    assert message.endswith("NotRegistrar")
-
-
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait for a condition that other tasks fulfil."""
     async with asyncio.timeout(DEADLINE_S):

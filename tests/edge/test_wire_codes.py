@@ -107,6 +107,7 @@ STAYS_INSIDE: Final = {
     ExecutionReverted,
     MalformedTransaction,
     TxIdReused,
+    creation_errors.RegistrationBlocked,
     creation_errors.RegistrationPending,
     RowsLocked,
     SnapshotFailed,

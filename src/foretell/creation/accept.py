@@ -27,11 +27,14 @@ from foretell.domain.creation.request import (
 from foretell.domain.errors.creation import (
     AuthInvalid,
     ChallengeUsed,
+    ImagesBusy,
     PreparationsBusy,
     RequestNotFound,
     TooManyPreparations,
 )
 from foretell.domain.errors.families import FieldProblem, InvalidFields, Unavailable, Upstream
+from foretell.domain.errors.http import TooManyRequests
+from foretell.domain.errors.storage import ReadsBusy
 from foretell.store.creation.preparations import load_preparation_uses
 from foretell.store.creation.requests import (
     CreationRequest,
@@ -62,7 +65,7 @@ async def accept(context: CreationContext, upload: Upload, source: str) -> Creat
     payload = parse_payload(upload.payload, context.rules, now_ms)
     _check_signed(payload, request)
     ids = ids_of(context, payload)
-    content_by_field = await _normalized(context, upload, payload)
+    content_by_field = await _normalized(context, upload, payload, source)
     with contextlib.suppress(Upstream):  # without the chain, the preparation decides
         await check_asked(context, payload, ids)
     size_bytes = len(upload.payload) + sum(map(len, content_by_field.values()))
@@ -160,11 +163,18 @@ def _check_signed(payload: Payload, request: CreationRequest) -> None:
 
 
 async def _normalized(
-    context: CreationContext, upload: Upload, payload: Payload
+    context: CreationContext, upload: Upload, payload: Payload, source: str
 ) -> dict[str, bytes]:
-    """Return the normalized images by field."""
+    """Return the normalized images by field, or refuse: the images of clients are decoded in turn."""
     place_by_field = assign_images([name for name, _ in upload.images], places_of(payload))
-    return {
-        field: await context.images.normalize(*upload.images[place])
-        for field, place in place_by_field.items()
-    }
+    content_by_field = {}
+    for field, place in place_by_field.items():
+        try:
+            await context.decodings.take(source)
+        except (TooManyRequests, ReadsBusy) as refusal:
+            raise ImagesBusy(refusal.retry_after_s or 1) from refusal
+        try:
+            content_by_field[field] = await context.images.normalize(*upload.images[place])
+        finally:
+            context.decodings.release(source)
+    return content_by_field

@@ -23,10 +23,11 @@ from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.signed_requests import KEYS_OF_ANYONE_MAX, RequestBounds, SignedRequests
 from foretell.media.blobs import BlobStore
-from foretell.media.images import ImageNormalizer
+from foretell.media.images import CHILDREN_MAX, ImageNormalizer
 from foretell.media.permanent_storage import PermanentStorage
 from foretell.runtime.shared_calls import SharedCalls
 from foretell.store.database import Database
+from foretell.store.public_reads.places import ReadPlaces, WaitBounds
 
 
 class StackNames(NamedTuple):
@@ -82,6 +83,15 @@ class CreationOptions:
     """Whether metadata may be stored on this machine on a chain other than the sandbox's."""
 
 
+DECODINGS_BOUNDS: Final = WaitBounds(wait_s=30.0, per_client=4, total=200)
+"""Images that wait to be decoded, and for how long: of a request one at a time."""
+
+
+def image_places() -> ReadPlaces:
+    """Return places of which a client has one at a time, so that costly images delay those of others by one each."""
+    return ReadPlaces(CHILDREN_MAX, 1, DECODINGS_BOUNDS)
+
+
 @dataclass(frozen=True, slots=True)
 class CreationContext:
     """Market creation on one chain."""
@@ -98,6 +108,8 @@ class CreationContext:
     new_uuid: Callable[[], str]
     new_word: Callable[[], Bytes32]
     uploads: UploadBudget = field(default_factory=UploadBudget)
+    decodings: ReadPlaces = field(default_factory=image_places)
+    """Places to decode an image, for clients in turn."""
     shared_calls: SharedCalls = field(default_factory=SharedCalls)
     """Answers of the chain that are the same for all clients."""
     permanent_storage: PermanentStorage | None = None

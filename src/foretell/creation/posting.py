@@ -40,17 +40,18 @@ async def post_unsent(blobs: BlobStore, storage: PermanentStorage) -> bool:
 async def post_items(blobs: BlobStore, storage: PermanentStorage, item_ids: Iterable[str]) -> int:
     """Post items and return their number; raise the last failure after trying the others too.
 
-    One that it refuses keeps no other back: the next time it is behind them.
+    One that it refuses, or that is damaged or lost here, keeps no other back: the next time it is behind them.
     """
-    posted, failures = 0, []
+    posted, refused, failures = 0, 0, []
     for item_id in item_ids:
         try:
             await storage.post(await blobs.load(item_id))
-        except (StorageUnavailable, BlobDamaged) as failure:
+        except (StorageUnavailable, BlobDamaged, BlobNotFound) as failure:
             log.warning("an item is not posted", item_id=item_id, cause=failure.message)
             failures.append(failure)
             await blobs.postpone(item_id)
-            if len(failures) >= FAILURES_MAX:
+            refused += isinstance(failure, StorageUnavailable)
+            if refused >= FAILURES_MAX:
                 break
         else:
             await blobs.note_sent(item_id)

@@ -6,12 +6,14 @@ that are registered already are left as they are.
 
 from typing import Final, NamedTuple
 
+import structlog
+
 from foretell.chain.artifacts import reason_of
 from foretell.creation.context import CreationContext
 from foretell.domain.contracts.calldata import encode_register_token
 from foretell.domain.creation.plan import MarketIds
 from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
-from foretell.domain.errors.creation import RegistrationRefused
+from foretell.domain.errors.creation import RegistrationBlocked, RegistrationRefused
 from foretell.domain.evm.transaction import OutgoingTx, SentTx, TxStatus
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.outbox.transactions import REGISTRATION, load_tx
@@ -24,6 +26,11 @@ _UNKNOWN_CONDITION: Final = "InvalidCondition"
 
 The question is on the chain when tokens are registered, and so is its condition: a replica of the node is behind.
 """
+
+_OTHER_TOKENS: Final = "InvalidTokenId"
+"""The revert for tokens that are not the condition's: it is final, and any other is the operator's or the node's fault."""
+
+log = structlog.get_logger(__name__)
 
 
 class Registered(NamedTuple):
@@ -70,4 +77,13 @@ async def _sent(context: CreationContext, ids: MarketIds, attempt: int) -> SentT
         if reason == _UNKNOWN_CONDITION:
             cause = f"it has the question of condition {ids.condition_id}, and not the condition"
             raise ChainInconsistent(cause) from reverted
-        raise RegistrationRefused(ids.condition_id, reason) from reverted
+        if reason == _OTHER_TOKENS:
+            raise RegistrationRefused(ids.condition_id, reason) from reverted
+        log.warning(
+            "the exchange registers no tokens for this registrar",
+            registrar=context.registrar.address,
+            exchange=outgoing.target,
+            cause=reason,
+            cure="have an admin of the exchange add it as a registrar",
+        )
+        raise RegistrationBlocked(ids.condition_id, reason) from reverted

@@ -67,6 +67,7 @@ _STEP_BY_WAIT: Final[Mapping[str, StepName]] = MappingProxyType(
         "creator_underfunded": StepName.FUNDING,
         "tx_pending": StepName.CONFIRMATIONS,
         "registration_pending": StepName.REGISTRATION,
+        "registration_blocked": StepName.REGISTRATION,
     }
 )
 _NAMES: Final = tuple(StepName)

@@ -25,6 +25,7 @@ from foretell.domain.creation.request import RequestStatus, RequestTrigger
 from foretell.domain.errors.creation import (
     CreatorNotWhitelisted,
     CreatorUnderfunded,
+    RegistrationBlocked,
     RegistrationPending,
     TxPending,
 )
@@ -192,7 +193,10 @@ class RequestRunner:
                 raise CreatorUnderfunded(checksum_address(creator), *known)
 
     async def _wait(self, request: RunningRequest, cause: ForetellError) -> None:
-        """Leave the request for a later round, or fail it after its deadline."""
+        """Leave the request for a later round, or fail it after its deadline.
+
+        A creator has paid for a market that its operator's registrar cannot open: that one waits without an end.
+        """
         options = self._context.options
         is_preparing = request.status is RequestStatus.PREPARE_RUNNING
         deadline_ms = options.prepare_deadline_ms if is_preparing else options.finalize_deadline_ms
@@ -203,9 +207,10 @@ class RequestRunner:
             cause=cause.message,
             ms=waited_ms,
         )
-        until_ms = self._context.now_ms() - waited_ms + deadline_ms
+        is_endless = isinstance(cause, RegistrationBlocked)
+        until_ms = None if is_endless else self._context.now_ms() - waited_ms + deadline_ms
         wait = StoredWait(worker_code(cause), cause.message, until_ms)
-        if waited_ms > deadline_ms:
+        if waited_ms > deadline_ms and not is_endless:
             gave_up = f"gave up after {waited_ms // 1000} s"
             await self._fail(request, f"{worker_code(cause)}: {cause.message} ({gave_up})")
         elif not self._attempts.has_wait(request, wait):

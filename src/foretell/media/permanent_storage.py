@@ -1,5 +1,6 @@
 """Permanent storage of items: a provider takes an item by POST, and answers with a short receipt."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from typing import Any, Final, Self
 
@@ -21,6 +22,7 @@ class PermanentStorage(ABC):
 
     def __init__(self, url: str, token: str | None, deadline_s: float) -> None:
         self._url = url
+        self._deadline_s = deadline_s
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._http = httpx.AsyncClient(timeout=deadline_s, trust_env=False, headers=headers)
 
@@ -35,10 +37,17 @@ class PermanentStorage(ABC):
         """Post an item; raise StorageUnavailable unless the receipt has its id."""
 
     async def receipt(self, **request: Any) -> bytes:
-        """Return the receipt of a post, or raise StorageUnavailable; the message has no token."""
+        """Return the receipt of a post, or raise StorageUnavailable; the message has no token.
+
+        The deadline is of the whole post: a service that sends a byte now and then would have all items wait.
+        """
         try:
-            async with self._http.stream("POST", self._url, **request) as answer:
-                body = await self._read(answer)
+            async with asyncio.timeout(self._deadline_s):
+                async with self._http.stream("POST", self._url, **request) as answer:
+                    body = await self._read(answer)
+        except TimeoutError as error:
+            why = f"{self.name} gave no receipt within {self._deadline_s:g} s"
+            raise StorageUnavailable(why) from error
         except httpx.HTTPError as error:
             raise StorageUnavailable(f"{self.name}: {type(error).__name__}") from error
         if not answer.is_success:

@@ -86,6 +86,16 @@ class PreparationsBusy(Unavailable):
         )
 
 
+class ImagesBusy(Unavailable):
+    """Images of other requests are decoded first, or as many of the client's own wait as may; nothing was done."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(
+            "too many images wait to be decoded; send this request again after a pause",
+            retry_after_s=retry_after_s,
+        )
+
+
 class AlreadyInitialized(Conflict):
     """Markets of the payload exist already, with other terms, or another request is creating them."""
 
@@ -117,6 +127,13 @@ class RegistrationPending(Unavailable):
         super().__init__(
             f"the registration of tokens is not final yet, for the conditions {', '.join(condition_ids)}"
         )
+
+
+class RegistrationBlocked(Unavailable):
+    """The exchange registers no tokens for this registrar now, whatever tokens they are."""
+
+    def __init__(self, condition_id: str, why: str) -> None:
+        super().__init__(f"the tokens of {condition_id} cannot be registered at present: {why}")
 
 
 class RegistrationRefused(Conflict):

@@ -17,6 +17,7 @@ from foretell.domain.creation.preparation_bounds import (
     PreparationBounds,
     PreparationUses,
     check_preparations,
+    check_unpaid,
 )
 from foretell.domain.creation.request import (
     Envelope,
@@ -35,7 +36,7 @@ from foretell.domain.errors.creation import (
 from foretell.domain.errors.families import FieldProblem, InvalidFields, Unavailable, Upstream
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
-from foretell.store.creation.preparations import load_preparation_uses
+from foretell.store.creation.preparations import load_preparation_uses, load_unpaid_uses
 from foretell.store.creation.requests import (
     CreationRequest,
     load_request,
@@ -50,16 +51,18 @@ from foretell.store.public_reads.places import ReadKind
 async def accept(context: CreationContext, upload: Upload, source: str) -> CreationRequest:
     """Return the request that the upload starts or has started before.
 
-    `source` is the client's address, as for the rate limits. Raises TooManyPreparations and PreparationsBusy.
+    `source` is the client's address, as for the rate limits. Raises TooManyPreparations, PreparationsBusy
+    and TooManyUnpaid.
     """
-    envelope = parse_envelope(upload.auth)
+    envelope, now_ms = parse_envelope(upload.auth), context.now_ms()
     async with context.database.public_reading() as tx:
         request = await _load(tx, envelope.request_id)
         uses = await load_preparation_uses(tx, source, request.creator)
+        unpaid = await load_unpaid_uses(tx, source, request.creator, now_ms)
     if request.status is not RequestStatus.AUTH_PENDING:
         return _same_request(request, envelope, upload)
-    now_ms = context.now_ms()
     check_envelope(request.challenge, envelope, payload_hash(upload.payload), now_ms)
+    check_unpaid(unpaid, now_ms)
     bounds = await _admitting_bounds(context, request, uses, len(upload.payload))
     await context.blobs.check_room()
     payload = parse_payload(upload.payload, context.rules, now_ms)

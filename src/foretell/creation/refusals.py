@@ -22,6 +22,7 @@ from foretell.domain.errors.creation import (
     PreparationsBusy,
     RequestNotFound,
     TooManyPreparations,
+    TooManyUnpaid,
     TxInvalid,
     TxPending,
 )
@@ -62,6 +63,7 @@ WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     CreatorNotWhitelisted: RefusalRow(403),
     CreatorUnderfunded: RefusalRow(403),
     TooManyPreparations: RefusalRow(429),
+    TooManyUnpaid: RefusalRow(429),
     IllegalTransition: RefusalRow(409, "invalid_state"),
     ChallengeUsed: RefusalRow(409, "invalid_state"),
     TxInvalid: RefusalRow(422),
@@ -150,6 +152,7 @@ PREPARE: Final[Refused] = (
     UploadTooSlow,
     UploadsBusy,
     TooManyPreparations,
+    TooManyUnpaid,
     PreparationsBusy,
     ImagesBusy,
     OriginRefused,

@@ -21,6 +21,7 @@ from foretell.creation.finalize import run_finalization
 from foretell.creation.posting import run_posting
 from foretell.creation.prepare import check_whitelist, run_preparation
 from foretell.creation.refusals import worker_code
+from foretell.domain.creation.preparation_bounds import UNPAID_COUNTED_MS
 from foretell.domain.creation.request import RequestStatus, RequestTrigger
 from foretell.domain.errors.creation import (
     CreatorNotWhitelisted,
@@ -42,6 +43,7 @@ from foretell.store.creation.failed_requests import (
     load_failed_surplus,
     load_failed_with_payloads,
 )
+from foretell.store.creation.preparations import forget_sources
 from foretell.store.creation.requests import (
     TOPIC,
     RunningRequest,
@@ -67,7 +69,7 @@ FAILED_MAX: Final = 20_000
 PAYLOADS_DROPPED_MAX: Final = 50
 """Payloads that one transaction deletes, each of up to 256 KiB and with up to 62 images."""
 FORGOTTEN_MAX: Final = 500
-"""Failed requests that one transaction deletes."""
+"""Failed requests that one transaction deletes, and addresses of others."""
 
 log = structlog.get_logger(__name__)
 
@@ -79,6 +81,7 @@ async def run(context: CreationContext) -> None:
         partial(_work, context),
         partial(lost_markets.run, context),
         partial(run_worker, "failed creation requests", partial(clean_failed, context), CLEANING),
+        partial(run_worker, "addresses of plans", partial(clean_sources, context), CLEANING),
     ]
     if context.permanent_storage is not None:
         loops.append(partial(run_posting, context.blobs, context.permanent_storage))
@@ -106,6 +109,13 @@ async def clean_failed(context: CreationContext) -> bool:
         async with database.writing() as tx:
             await forget_failed(tx, old)
     return bool(old)
+
+
+async def clean_sources(context: CreationContext) -> bool:
+    """Delete client addresses that count no longer; return whether there may be more."""
+    before_ms = context.now_ms() - UNPAID_COUNTED_MS
+    async with context.database.writing() as tx:
+        return await forget_sources(tx, before_ms, FORGOTTEN_MAX) == FORGOTTEN_MAX
 
 
 async def _work(context: CreationContext) -> None:

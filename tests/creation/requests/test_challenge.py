@@ -122,7 +122,7 @@ async def test_a_source_has_few_challenges_however_many_creators_it_names(
     assert await kept(rig, others) == [True]
 
 
-async def test_the_source_of_a_challenge_is_stored_until_its_preparation_has_ended(
+async def test_the_source_of_a_challenge_is_stored_until_its_plan_is_finalized(
     creator: CreatorClient,
 ) -> None:
     """A proxy that the limits trust names the client, as for the limits themselves."""
@@ -140,8 +140,11 @@ async def test_the_source_of_a_challenge_is_stored_until_its_preparation_has_end
     await creator.send(raw, creator.sign(challenge))
     of_running = await sources(rig)
     await rig.settle()
+    of_plan = await sources(rig)
+    request_id = challenge["requestId"]
+    await creator.finalize(request_id, await creator.paid(request_id))
 
-    assert of_unsigned == of_running == ["203.0.113.9"]
+    assert of_unsigned == of_running == of_plan == ["203.0.113.9"]
     assert await sources(rig) == [""]
 
 

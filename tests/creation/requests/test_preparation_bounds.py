@@ -7,7 +7,10 @@ import sqlalchemy as sa
 from tests.creation.rig import CreationRig, CreatorClient, error_of, status_of
 
 from foretell.creation.context import CreationOptions
+from foretell.creation.worker import clean_sources
+from foretell.domain.creation import preparation_bounds
 from foretell.domain.creation.preparation_bounds import (
+    UNPAID_COUNTED_MS,
     WITH_WHITELIST,
     WITHOUT_WHITELIST,
     PreparationBound,
@@ -16,7 +19,9 @@ from foretell.domain.creation.preparation_bounds import (
     PreparationUses,
     check_preparations,
 )
+from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS
 from foretell.domain.errors.creation import PreparationsBusy, TooManyPreparations
+from foretell.store.creation import preparations
 from foretell.store.creation.requests import RUNNING_MAX
 from foretell.store.tables import requests
 
@@ -164,9 +169,67 @@ async def test_a_request_that_is_prepared_or_failed_takes_no_place(creator: Crea
     for slug in ("first", "second"):
         await creator.prepared(creator.payload(slug=slug, binaryQuestion=f"{slug}?"))
 
+
+async def plan(creator: CreatorClient, slug: str) -> str:
+    return await creator.prepared(creator.payload(slug=slug, binaryQuestion=f"{slug}?"))
+
+
+async def sources(rig: CreationRig) -> set[str]:
     async with rig.database.reading() as tx:
-        sources = {row.source for row in await tx.all(sa.select(requests.c.source))}
-    assert sources == {""}
+        return {row.source for row in await tx.all(sa.select(requests.c.source))}
+
+
+@pytest.mark.parametrize("most", ["UNPAID_OF_CREATOR_MAX", "UNPAID_OF_SOURCE_MAX"])
+async def test_guard_plans_that_are_not_paid_are_bounded_for_a_day(
+    creator: CreatorClient, monkeypatch: pytest.MonkeyPatch, most: str
+) -> None:
+    """A finding: one wallet with the collateral of one market had images posted for any number of them."""
+    rig = creator.rig
+    for module in (preparation_bounds, preparations):
+        monkeypatch.setattr(module, most, 2)
+    first = await plan(creator, "first")
+    await plan(creator, "second")
+    assert await begun(creator, "third") == (429, "too_many_unpaid")
+    other = await begun(await stranger(rig), "other")
+    assert other == (BEGUN if most == "UNPAID_OF_CREATOR_MAX" else (429, "too_many_unpaid"))
+
+    await creator.finalize(first, await creator.paid(first))
+    assert await begun(creator, "third") == BEGUN
+
+
+async def test_guard_a_plan_that_is_not_paid_counts_for_a_day(
+    creator: CreatorClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = creator.rig
+    for module in (preparation_bounds, preparations):
+        monkeypatch.setattr(module, "UNPAID_OF_CREATOR_MAX", 1)
+    await plan(creator, "first")
+    rig.clock.move(UNPAID_COUNTED_MS - 1_000)
+    raw = creator.payload(slug="second", binaryQuestion="Second?")
+    answer = await creator.send(raw, creator.sign((await creator.ask(raw)).json()))
+    assert error_of(answer) == (429, "too_many_unpaid")
+    assert 0 < int(answer.headers["retry-after"]) <= 2
+    rig.clock.move(1_000)
+    assert await begun(creator, "third") == BEGUN
+
+
+async def test_the_address_of_a_plan_is_kept_for_a_day_or_until_it_is_paid(
+    creator: CreatorClient,
+) -> None:
+    rig = creator.rig
+    request_id = await plan(creator, "first")
+    assert "" not in await sources(rig)
+    rig.clock.move(UNPAID_COUNTED_MS)
+    assert not await clean_sources(rig.context)
+    assert "" not in await sources(rig)
+    rig.clock.move(CHALLENGE_LIFETIME_MS + 1)
+    assert not await clean_sources(rig.context)
+    assert await sources(rig) == {""}
+    second = await plan(creator, "second")
+    assert len(await sources(rig)) == 2
+    await creator.finalize(second, await creator.paid(second))
+    assert await sources(rig) == {""}
+    assert await status_of(creator, request_id) == "prepared"
 
 
 def use(number: int = 0, size_bytes: int = 0, first_at_ms: int | None = None) -> PreparationUse:

@@ -3,14 +3,21 @@
 A preparation waits up to a quarter of an hour for its creator's whitelist and collateral, and anyone can begin one
 with a wallet made for it. So those of a creator, of a client address, and of all are bounded. A creator with a
 whitelist has places that those without one cannot take.
+
+The plan of a preparation costs its creator nothing until it sends the transactions, and its images and documents are
+stored for ever. So plans that wait for them are bounded as well, by creator and by client address, for a day each.
 """
 
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from foretell.domain.errors.creation import PreparationsBusy, TooManyPreparations
+from foretell.domain.errors.creation import PreparationsBusy, TooManyPreparations, TooManyUnpaid
 
 MIB: Final = 1024 * 1024
+UNPAID_COUNTED_MS: Final = 24 * 60 * 60 * 1000
+"""How long a plan counts that waits for its transactions, from its challenge on."""
+UNPAID_OF_CREATOR_MAX: Final = 250
+UNPAID_OF_SOURCE_MAX: Final = 500
 
 
 class PreparationUse(NamedTuple):
@@ -27,6 +34,20 @@ class PreparationUses(NamedTuple):
     of_creator: PreparationUse
     of_source: PreparationUse
     of_all: PreparationUse
+
+
+class UnpaidUse(NamedTuple):
+    """The plans of a day that wait for their transactions: their number, and when the first challenge was issued."""
+
+    number: int = 0
+    first_at_ms: int = 0
+
+
+class UnpaidUses(NamedTuple):
+    """The unpaid plans of a creator, and of a client address."""
+
+    of_creator: UnpaidUse = UnpaidUse()
+    of_source: UnpaidUse = UnpaidUse()
 
 
 class PreparationBound(NamedTuple):
@@ -76,6 +97,17 @@ def check_preparations(
             )
     if not bounds.of_all.admits(uses.of_all, size_bytes):
         raise PreparationsBusy(_wait_s(uses.of_all, since_ms))
+
+
+def check_unpaid(uses: UnpaidUses, now_ms: int) -> None:
+    """Refuse one more plan of a creator or an address that has too many unpaid ones."""
+    for whose, count_max, use in (
+        ("creator", UNPAID_OF_CREATOR_MAX, uses.of_creator),
+        ("address", UNPAID_OF_SOURCE_MAX, uses.of_source),
+    ):
+        if use.number >= count_max:
+            wait_ms = use.first_at_ms + UNPAID_COUNTED_MS - now_ms
+            raise TooManyUnpaid(whose, count_max, max(1, -(-wait_ms // 1000)))
 
 
 def _wait_s(use: PreparationUse, since_ms: int) -> int:

@@ -75,6 +75,17 @@ class TooManyPreparations(Unavailable):
         )
 
 
+class TooManyUnpaid(Unavailable):
+    """A creator, or a client address, has as many plans of a day as may wait for their transactions; nothing was done."""
+
+    def __init__(self, whose: str, count_max: int, retry_after_s: int) -> None:
+        super().__init__(
+            f"this {whose} may have at most {count_max} requests of a day in prepared; finalize one of them, or send this"
+            f" one again in {retry_after_s} s",
+            retry_after_s=retry_after_s,
+        )
+
+
 class PreparationsBusy(Unavailable):
     """The preparations of all creators are as many as may run at once; nothing was done."""
 

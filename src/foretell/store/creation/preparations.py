@@ -1,11 +1,19 @@
-"""The preparations that run: how many, and how many bytes of payloads and images they hold. Read by creation."""
+"""Preparations: how many run with how many bytes of payloads and images, and plans that wait. Read by creation."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from foretell.domain.creation.preparation_bounds import PreparationUse, PreparationUses
+from foretell.domain.creation.preparation_bounds import (
+    UNPAID_COUNTED_MS,
+    UNPAID_OF_CREATOR_MAX,
+    UNPAID_OF_SOURCE_MAX,
+    PreparationUse,
+    PreparationUses,
+    UnpaidUse,
+    UnpaidUses,
+)
 from foretell.domain.creation.request import RequestStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.creation.requests import RUNNING_MAX
@@ -28,6 +36,47 @@ async def load_preparation_uses(tx: Transaction, source: str, creator: Address) 
     assert source_row is not None
     return PreparationUses(
         of_creator=_use(all_row[:3]), of_source=_use(source_row), of_all=_use(all_row[3:])
+    )
+
+
+async def load_unpaid_uses(
+    tx: Transaction, source: str, creator: Address, now_ms: int
+) -> UnpaidUses:
+    """Return how many plans of the last day wait for their transactions, up to the bounds."""
+    is_of_creator, is_of_source = requests.c.creator == creator, requests.c.source == source
+    return UnpaidUses(
+        await _load_unpaid(tx, is_of_creator, UNPAID_OF_CREATOR_MAX, now_ms),
+        await _load_unpaid(tx, is_of_source, UNPAID_OF_SOURCE_MAX, now_ms),
+    )
+
+
+async def _load_unpaid(
+    tx: Transaction, group: sa.ColumnElement[bool], most: int, now_ms: int
+) -> UnpaidUse:
+    is_unpaid = requests.c.status == RequestStatus.PREPARED
+    is_new = requests.c.created_at_ms > now_ms - UNPAID_COUNTED_MS
+    found = (
+        sa.select(requests.c.created_at_ms).where(is_unpaid, group, is_new).limit(most).subquery()
+    )
+    number, first = sa.func.count(), sa.func.min(found.c.created_at_ms)
+    row = await tx.first(sa.select(number.label("number"), first.label("first_at_ms")))
+    assert row is not None
+    return UnpaidUse(row.number, row.first_at_ms or 0)
+
+
+async def forget_sources(tx: Transaction, before_ms: int, most: int) -> int:
+    """Delete the client addresses of plans whose challenge expired before, at most so many; return the number."""
+    old = (
+        sa.select(requests.c.request_id)
+        .where(
+            requests.c.status == RequestStatus.PREPARED,
+            requests.c.source > "",
+            requests.c.expires_at_ms < before_ms,
+        )
+        .limit(most)
+    )
+    return await tx.execute(
+        requests.update().where(requests.c.request_id.in_(old)).values(source="")
     )
 
 

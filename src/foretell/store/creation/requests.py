@@ -210,13 +210,15 @@ async def move_request(
 ) -> bool:
     """Apply a trigger and its changes to a request; return False when it was moved in between.
 
-    The address of the client is kept only when it is among the changes, and of a failed request neither the payload,
-    whose hash is in the challenge, nor the images.
+    The address of the client is kept only when it is among the changes, or the request becomes a plan, which counts for
+    it; and of a failed request neither the payload, whose hash is in the challenge, nor the images.
     """
     next_status = advance_request(request.status, trigger)
     is_failed = next_status is RequestStatus.FAILED
     dropped: dict[str, Any] = {"payload": None} if is_failed else {}
-    columns: dict[str, Any] = {"wait": None, "source": "", **dropped} | {
+    if trigger is not RequestTrigger.PLAN_BUILT:
+        dropped["source"] = ""
+    columns: dict[str, Any] = {"wait": None, **dropped} | {
         name: _DOCUMENTS[name](value) if name in _DOCUMENTS else value
         for name, value in changes.items()
     }

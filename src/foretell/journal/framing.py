@@ -36,9 +36,13 @@ def payload_digest(payload: bytes) -> bytes:
 
 
 class Run(NamedTuple):
-    """The payloads of consecutive records, and what the next record must follow."""
+    """The payloads of consecutive records, and what the next record must follow.
+
+    `proven_end` is the offset up to which the records that follow prove a sync; 0 if that is not known.
+    """
 
     payloads: list[bytes]
     sequence: int
     chain: bytes
     end: int
+    proven_end: int = 0

@@ -10,6 +10,7 @@ from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import msgspec
 import pytest
+from tests.rigs.page_cache import CachedDisk
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.revocations import (
@@ -169,6 +170,18 @@ def test_a_process_that_is_killed_while_it_shortens_the_log_leaves_a_whole_one(
     assert log.compact(bytes_min=0) == 4
     assert [each.key_id for each in log.read()] == ["g4", "other"]
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
+
+
+def test_a_line_stays_whose_file_has_a_name_that_an_earlier_process_could_not_sync(
+    log: RevocationLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = CachedDisk(tmp_path, monkeypatch)
+    disk.failing = {"."}
+    with pytest.raises(OSError, match="Input/output error"):
+        log.append(FIRST)
+    log.append(SECOND)
+    disk.cut_power()
+    assert list(log.read()) == [FIRST, SECOND]
 
 
 def test_what_waits_for_the_lock_of_a_replaced_file_is_appended_to_the_new_one(

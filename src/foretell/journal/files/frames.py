@@ -159,7 +159,7 @@ def read_frames(buffer: bytes, begin: Run, until: int | None = None) -> Run:
     it. A start may read a million frames here, so little is called for each.
     """
     payloads: list[bytes] = []
-    _, sequence, chain, offset = begin
+    _, sequence, chain, offset, proven_end = begin
     limit = sys.maxsize if until is None else until
     unpack, crc32, sha256 = HEADER.unpack_from, zlib.crc32, hashlib.sha256
     view, last_start = memoryview(buffer), len(buffer) - HEADER_BYTES
@@ -183,9 +183,10 @@ def read_frames(buffer: bytes, begin: Run, until: int | None = None) -> Run:
             payloads.append(buffer[start + _SOLE_PAYLOAD : end])
         else:
             payloads += _payloads(buffer, start, count, end)
+        proven_end = offset
         sequence, chain, offset = sequence + count, seen_chain, end + padding
     surplus = max(0, sequence - limit)
-    return Run(payloads[: len(payloads) - surplus], sequence - surplus, chain, offset)
+    return Run(payloads[: len(payloads) - surplus], sequence - surplus, chain, offset, proven_end)
 
 
 def _start_of_large(buffer: bytes, offset: int) -> int:

@@ -5,7 +5,8 @@ of the turn (`group_commit`). Segments are filled with zeros beforehand, so that
 and no file size, which halves its time. One process uses a folder at a time.
 
 While the disk is full the journal waits and writes the same bytes to the same place again; nothing
-is reported before it is synced. A sync that fails ends the journal.
+is reported before it is synced. A sync that fails ends the journal: the kernel drops what it could
+not write, and still reads it from memory. So a start writes the last frame again (`tail`).
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from foretell.journal.files.group_commit import INLINE, GroupCommit, InlineLimit
 from foretell.journal.files.identity import load_identity, write_identity
 from foretell.journal.files.preallocation import FULL_RETRY_S
 from foretell.journal.files.reader import read_entries
-from foretell.journal.files.segments import HEAD_BYTES, chain_at, find_end
+from foretell.journal.files.segments import HEAD_BYTES, chain_at, find_last_write
 from foretell.journal.files.snapshots import (
     ChainedSnapshot,
     check_snapshots,
@@ -53,10 +54,10 @@ class FileJournal:
         self._lock = lock_folder(folder)
         try:
             remove_parts(folder)
-            end = find_end(folder)
+            last = find_last_write(folder)
             self.identity, is_made = load_identity(folder)
-            self.lost_identity = is_made and end.sequence > 0
-            self.tail = SegmentTail(folder, end, segment_bytes, full_retry_s=full_retry_s)
+            self.lost_identity = is_made and last.end.sequence > 0
+            self.tail = SegmentTail(folder, last, segment_bytes, full_retry_s=full_retry_s)
         except BaseException:
             unlock_folder(self._lock)
             raise

@@ -59,7 +59,7 @@ def read_run(buffer: bytes, begin: Run, until: int | None = None) -> Run:
     checks of `decode_record` are written out, without a call or an object per record.
     """
     payloads: list[bytes] = []
-    _, sequence, chain, start = begin
+    _, sequence, chain, start, _ = begin
     unpack, crc32, blake2b = HEADER.unpack_from, zlib.crc32, hashlib.blake2b
     view, last_start = memoryview(buffer), len(buffer) - HEADER_BYTES
     while start <= last_start and sequence != until:

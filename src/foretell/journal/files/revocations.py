@@ -91,7 +91,6 @@ class RevocationLog:
 
         If the disk refuses a part of it, nothing of it stays.
         """
-        is_new = not self._path.exists()
         handle = self._opened()
         try:
             end = _remove_torn_line(handle)
@@ -103,8 +102,8 @@ class RevocationLog:
                 raise
         finally:
             os.close(handle)
-        if is_new:
-            sync_folder(self._path.parent)
+        # Not for a new file alone: the process that made it may have ended before it synced the name.
+        sync_folder(self._path.parent)
 
     def _opened(self) -> int:
         """Return the file with its lock; if it was replaced during the wait, the file in its place."""

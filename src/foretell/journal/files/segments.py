@@ -51,13 +51,17 @@ _LAYOUTS: Final[Mapping[int, _Layout]] = MappingProxyType(
 
 
 class End(NamedTuple):
-    """The place of the next record, what it follows, and the version of the segment there."""
+    """The place of the next record, what it follows, and the version of the segment there.
+
+    Nothing proves that the bytes from `proven_offset` on were synced: they are of the last write.
+    """
 
     path: Path | None
     offset: int
     sequence: int
     chain: bytes
     version: int = VERSION
+    proven_offset: int = HEAD_BYTES
 
 
 EMPTY: Final = End(None, 0, 0, CHAIN_START)
@@ -108,7 +112,10 @@ def read_records(buffer: bytes, begin: End, until: int | None = None) -> tuple[l
     run = _LAYOUTS[begin.version].read(
         buffer, Run([], begin.sequence, begin.chain, begin.offset), until
     )
-    return run.payloads, End(begin.path, run.end, run.sequence, run.chain, begin.version)
+    proven_offset = max(begin.proven_offset, run.proven_end)
+    return run.payloads, End(
+        begin.path, run.end, run.sequence, run.chain, begin.version, proven_offset
+    )
 
 
 def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
@@ -156,19 +163,32 @@ def chain_at(folder: Path, sequence: int) -> bytes:
     raise JournalDamaged(holding[-1].name, 0, f"sequence {sequence} is not in it")
 
 
+class LastWrite(NamedTuple):
+    """Where the journal continues, and the bytes of the last write before that place."""
+
+    end: End
+    content: bytes
+
+
 def find_end(folder: Path) -> End:
     """Return where the journal continues; a record that was cut short is not erased yet."""
+    return find_last_write(folder).end
+
+
+def find_last_write(folder: Path) -> LastWrite:
+    """Return where the journal continues, and what may be there in the memory of the kernel alone."""
     paths = segment_paths(folder)
-    end = EMPTY
+    end, content = EMPTY, b""
     if paths:
         buffer, end = read_segment(paths[-1])
         _, end = read_records(buffer, end)
         check_rest(buffer, end, is_newest=True)
+        content = buffer[end.proven_offset : end.offset]
     synced = Mark.read(folder)
     if synced > end.sequence:
         name = end.path.name if end.path else str(folder)
         raise JournalDamaged(name, end.offset, f"sequence {synced} was synced and is missing")
-    return end
+    return LastWrite(end, content)
 
 
 class Mark:

@@ -24,9 +24,9 @@ from foretell.journal.files.segments import (
     HEAD_BYTES,
     VERSION,
     End,
+    LastWrite,
     Mark,
     encode_head,
-    is_never_written,
     segment_name,
 )
 from foretell.runtime.folders import sync_folder
@@ -36,7 +36,12 @@ class SegmentTail:
     """The tail of the newest segment, where frames are written by one thread at a time."""
 
     def __init__(
-        self, folder: Path, end: End, segment_bytes: int, *, full_retry_s: float = FULL_RETRY_S
+        self,
+        folder: Path,
+        last: LastWrite,
+        segment_bytes: int,
+        *,
+        full_retry_s: float = FULL_RETRY_S,
     ) -> None:
         self._folder = folder
         self._segment_bytes = segment_bytes
@@ -44,16 +49,11 @@ class SegmentTail:
         self._attempted_count = 0
         self._measured: Sequence[bytes] = ()
         self._lengths: Sequence[int] = ()
-        self.handle: int | None = None
+        self.end, self.handle = last.end, _open_last(last)
+        self.sync_s = 0.0
+        sync_folder(folder)
         self.segment_pool = SegmentPool(folder, segment_bytes, full_retry_s=full_retry_s)
         self.mark_file = Mark(folder)
-        self.end = end
-        self.sync_s = 0.0
-        if end.path is not None:
-            self.handle = os.open(end.path, os.O_RDWR)
-            self._settle_end()
-            if end.version != VERSION:
-                self._close_segment()
 
     @property
     def is_marked(self) -> bool:
@@ -161,18 +161,30 @@ class SegmentTail:
         self.segment_pool.taken()
         self.end = End(path, HEAD_BYTES, end.sequence, end.chain)
 
-    def _settle_end(self) -> None:
-        """Write zeros over a write that was cut short, so that no later start reads its bytes.
 
-        The sync also covers a frame that a killed process had written and not synced: from here on
-        it counts as durable, and the next frame proves that it is.
-        """
-        assert self.handle is not None
-        size = os.fstat(self.handle).st_size
-        rest = os.pread(self.handle, size - self.end.offset, self.end.offset)
-        if not is_never_written(rest):
-            write_at(self.handle, bytes(len(rest)), self.end.offset)
-        os.fdatasync(self.handle)
+def _open_last(last: LastWrite) -> int | None:
+    """Return the newest segment, if it can be continued, after its last write was written again.
+
+    A process may have been killed before its sync, or its sync failed. After a failure the kernel calls
+    its pages clean: a read still returns them, and the next sync succeeds without writing them. The
+    same is true of the zeros over a write that was cut short. So both are written, whatever a read
+    returns, and from here on count as durable: the next frame proves that they are.
+    """
+    end, content = last
+    if end.path is None:
+        return None
+    handle = os.open(end.path, os.O_RDWR)
+    try:
+        rest = bytes(max(0, os.fstat(handle).st_size - end.offset))
+        write_at(handle, content + rest, end.offset - len(content))
+        os.fdatasync(handle)
+    except BaseException:
+        os.close(handle)
+        raise
+    if end.version == VERSION:
+        return handle
+    os.close(handle)
+    return None
 
 
 @contextlib.contextmanager

@@ -61,8 +61,8 @@ class TreasuryHost:
         return FundReply(await self.coordinator.fund(request.shard, request.wallet, request.given))
 
     async def catch_up(self) -> bool:
-        """Catch up with the shards that have not joined yet, or not again; return if any is left."""
-        for name in self.coordinator.unjoined_shards:
+        """Catch up with the shards that are due for it; return if any has not joined after that."""
+        for name in await self.coordinator.find_due():
             try:
                 await self.coordinator.catch_up(name)
             except ForetellError as error:

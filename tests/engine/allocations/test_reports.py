@@ -214,3 +214,10 @@ async def test_changes_as_of_another_block_are_not_reported(
     request = ReportRequest(0, a_word("block 1"), since=engine.sequence - 1)
     reported = await report_allocations(engine, changed, request)
     assert (reported.block_number, reported.allocations) == (0, [])
+
+
+async def test_a_report_names_the_start_of_its_shard(engine: Engine) -> None:
+    one, other = ChangedAllocations(), ChangedAllocations()
+    reports = [await since(engine, each, 0) for each in (one, one, other)]
+    ids = [each.start_id for each in reports]
+    assert ids[0] == ids[1] != ids[2]

@@ -2,10 +2,12 @@
 
 It holds no state that must survive: what is on its way is the difference between the journals of
 both sides, so `catch_up` after any break sends both of them everything again. A shard that does not
-reply keeps its allocations, and no other shard waits for it.
+reply keeps its allocations, and no other shard waits for it. One that was started again catches up
+as well: its journal may be an older one, and its other reports have only what changed.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
@@ -30,6 +32,7 @@ from foretell.domain.treasury.treasury import (
     totals_given_to,
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.engine.allocations.lost_returns import LostReturns
 from foretell.engine.protocol.endpoint import EngineEndpoint
 from foretell.engine.protocol.requests import (
     JoinRequest,
@@ -43,8 +46,12 @@ from foretell.engine.writer.treasury_engine import TreasuryEngine
 
 TOTALS_PER_COMMAND_MAX: Final = 1_000
 NOTHING: Final = Allocation()
+NO_BLOCK: Final = Bytes32("0x" + "ff" * 32)
+"""The hash of no block: a report as of it holds no allocation."""
 RETURN_DEADLINE_S: Final = 2.0
 """How long a shard may take to return something before the next one is asked."""
+COMPARED_EVERY_S: Final = 3_600.0
+"""How often all allocations of a shard are compared, although it was not started again."""
 
 Entry = TypeVar("Entry")
 
@@ -59,6 +66,7 @@ class Report(NamedTuple):
     allocation_by_wallet: Mapping[Address, Allocation]
     sequence: int
     is_whole: bool
+    start_id: str
 
 
 class AllocationCoordinator:
@@ -77,6 +85,9 @@ class AllocationCoordinator:
         self._return_deadline_s = return_deadline_s
         self._totals_per_command_max = totals_per_command_max
         self._unjoined_shards = dict.fromkeys(shards)
+        self._lost_returns = LostReturns(treasury, shards)
+        self._start_id_by_shard: dict[str, str] = {}
+        self._compared_at_s: dict[str, float] = {}
         self._sequence_by_shard: dict[str, int] = {}
         self._locks: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
@@ -93,14 +104,44 @@ class AllocationCoordinator:
     async def catch_up(self, name: str) -> None:
         """Send a shard and the treasury what each may have missed of the other.
 
-        Refuse when one side's journal has lost what the other side's has.
+        Refuse when the treasury's journal has lost what the shard's has; the shard returns again what
+        its journal has lost.
         """
         await self._shards[name].handle(JoinRequest(name))
         await self._treasury.submit(AdmitShard(self._treasury.now_ms(), name))
+        returned = self._lost_returns.returned_units(name)
         report = await self._report(name)
         if report is not None:
+            await self._lost_returns.make_again(name, returned, report.allocation_by_wallet)
             await self._reconcile(report)
+            self._start_id_by_shard[name] = report.start_id
+            self._compared_at_s[name] = asyncio.get_running_loop().time()
             self._unjoined_shards.pop(name, None)
+
+    async def find_due(self) -> list[str]:
+        """Return the shards that must catch up: new or started again, or not compared for long.
+
+        Others return what they owe.
+        """
+        joined = [name for name in self._shards if name not in self._unjoined_shards]
+        await asyncio.gather(*(self._check_start(name) for name in joined))
+        compared_before_s = asyncio.get_running_loop().time() - COMPARED_EVERY_S
+        return [
+            name
+            for name in self._shards
+            if name in self._unjoined_shards or self._compared_at_s[name] <= compared_before_s
+        ]
+
+    async def _check_start(self, name: str) -> None:
+        """Exclude a shard that was started since it caught up; skip one that does not reply."""
+        with contextlib.suppress(TimeoutError, Unavailable):
+            async with asyncio.timeout(self._return_deadline_s):
+                part = await self._shards[name].handle(ReportRequest(0, NO_BLOCK))
+                assert isinstance(part, ReportReply)
+                if part.start_id != self._start_id_by_shard[name]:
+                    self._unjoined_shards[name] = None
+                else:
+                    await self._lost_returns.collect(name)
 
     async def fund(self, name: str, wallet: Address, given: Total) -> AllocationTotal:
         """Return the total that a shard was given: what it requests, if there is as much.
@@ -112,6 +153,8 @@ class AllocationCoordinator:
             raise TreasuryUnavailable("a shard has not joined it yet")
         command = GrantAllocation(self._treasury.now_ms(), name, wallet, given)
         async with self._lock(wallet):
+            if await self._lost_returns.owes(name, wallet):
+                raise TreasuryUnavailable("the shard owes it units of the wallet")
             granting = await self._grant(command)
             if granting.missing is not None:
                 await self._gather(granting.missing, is_forced=False)
@@ -214,14 +257,16 @@ class AllocationCoordinator:
 
     async def _report(self, name: str, block_hash: Bytes32 | None = None) -> Report | None:
         """Return a shard's report; None when it is not, or does not stay, at the named block."""
-        known = self._returned_units(name) if block_hash is None else {}
         since = self._sequence_by_shard.get(name) if block_hash is not None else None
+        start_id = self._start_id_by_shard.get(name) if block_hash is not None else None
         parts: list[ReportReply] = []
         count = 0
         while not parts or count < parts[-1].count:
             part = await self._shards[name].handle(ReportRequest(count, block_hash, since))
             assert isinstance(part, ReportReply)
-            if part.shard != name:
+            if start_id is None:
+                start_id = part.start_id
+            if (part.shard, part.start_id) != (name, start_id):
                 self._unjoined_shards[name] = None
                 return None
             if block_hash not in {None, part.block_hash}:
@@ -232,9 +277,9 @@ class AllocationCoordinator:
         allocation_by_wallet = {
             each.wallet: each.allocation() for part in parts for each in part.allocations
         }
-        self._check_journals(name, known, allocation_by_wallet)
-        seen = ShardSeen(name, parts[-1].block_number, parts[-1].block_hash)
-        return Report(seen, allocation_by_wallet, parts[0].sequence, parts[0].is_whole)
+        self._check_given(name, allocation_by_wallet)
+        seen, first = ShardSeen(name, parts[-1].block_number, parts[-1].block_hash), parts[0]
+        return Report(seen, allocation_by_wallet, first.sequence, first.is_whole, first.start_id)
 
     async def _reconcile(self, report: Report) -> None:
         """Send each side the totals of the other that are larger than its own.
@@ -270,19 +315,8 @@ class AllocationCoordinator:
             != look_up_allocation(self._treasury.state, report.seen.shard, wallet).settled_units
         ]
 
-    def _returned_units(self, name: str) -> dict[Address, int]:
-        """Return the returned totals that the treasury knows; a later report has no less."""
-        allocations_by_wallet = self._treasury.state.allocations_by_wallet
-        return {
-            wallet: held[name].returned_units
-            for wallet, held in allocations_by_wallet.items()
-            if name in held
-        }
-
-    def _check_journals(
-        self, name: str, returned: Mapping[Address, int], allocations: Mapping[Address, Allocation]
-    ) -> None:
-        """Refuse to continue when one side's journal has lost what the other side's has."""
+    def _check_given(self, name: str, allocations: Mapping[Address, Allocation]) -> None:
+        """Refuse to continue when the treasury's journal has lost what a shard's has."""
         for wallet, here in allocations.items():
             there = look_up_allocation(self._treasury.state, name, wallet)
             if here.given_units > there.given_units:
@@ -290,14 +324,6 @@ class AllocationCoordinator:
                 raise EngineStopped(
                     f"shard {name} was given {here.given_units} of {wallet}, and the treasury's"
                     f" journal says {there.given_units}"
-                )
-        for wallet, units in returned.items():
-            here = allocations.get(wallet, NOTHING)
-            if units > here.returned_units:
-                self._unjoined_shards[name] = None
-                raise EngineStopped(
-                    f"shard {name} returned {units} of {wallet}, and its journal says"
-                    f" {here.returned_units}"
                 )
 
 

@@ -5,8 +5,11 @@ remembers the sequence of the last change of each. A request for more than it re
 report.
 """
 
+import os
 from itertools import islice
 from typing import Final
+
+from msgspec import structs
 
 from foretell.domain.exchange.allocations import AllocationTotals
 from foretell.domain.exchange.commands import TakeAllocations
@@ -18,12 +21,14 @@ from foretell.engine.writer.engine import Engine
 
 ALLOCATIONS_PER_REPORT_MAX: Final = 10_000
 """How many wallets one reply reports: half a megabyte."""
+START_ID_BYTES: Final = 16
 
 
 class ChangedAllocations:
     """The sequence of each allocation's last change, as far as the engine published it."""
 
     def __init__(self) -> None:
+        self.start_id = os.urandom(START_ID_BYTES).hex()
         self._sequence_by_wallet: dict[Address, int] = {}
         self._first_sequence: int | None = None
 
@@ -72,7 +77,7 @@ async def report_allocations(
     ]
     report = _report(engine, allocations, engine.sequence, is_whole=True)
     await _sync(engine)
-    return report
+    return report if changed is None else structs.replace(report, start_id=changed.start_id)
 
 
 async def _report_changed(
@@ -98,7 +103,7 @@ async def _report_changed(
     totals = [AllocationTotals(wallet, *allocations.look_up(wallet).totals()) for wallet in wallets]
     report = _report(engine, totals, sequence, is_whole=False)
     await _sync(engine)
-    return report
+    return structs.replace(report, start_id=changed.start_id)
 
 
 def _report(

@@ -183,7 +183,8 @@ class ReportReply(msgspec.Struct, frozen=True, array_like=True, tag="reported"):
     """A part of the `count` allocations, as of the block that the shard has observed.
 
     It is empty when another block was requested. Allocations keep their order, and new ones come
-    last. When it is not `is_whole`, it holds all that changed, in one part.
+    last. When it is not `is_whole`, it holds all that changed, in one part. A shard has another
+    `start_id` after each start.
     """
 
     shard: str
@@ -193,6 +194,7 @@ class ReportReply(msgspec.Struct, frozen=True, array_like=True, tag="reported"):
     allocations: Sequence[AllocationTotals]
     sequence: int
     is_whole: bool
+    start_id: str = ""
 
 
 class FundRequest(msgspec.Struct, frozen=True, array_like=True, tag="fund"):

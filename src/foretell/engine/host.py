@@ -57,6 +57,7 @@ class EngineHost:
         self.heartbeats = heartbeats
         engine.subscribe(projection.on_committed)
         self._lag = SettlementLag(engine, settlement_lag_s_max)
+        engine.due.is_behind_for = self._lag.refuses_release
         self._chain_lag = chain_lag
         self._clock = ClockWatch(lambda: engine.ahead_ms)
         self._tick_refiner = TickRefiner(engine)

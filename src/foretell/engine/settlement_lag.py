@@ -29,7 +29,7 @@ from foretell.domain.errors.families import ForetellError, Unavailable
 from foretell.domain.errors.open_orders import TooManyUnsettledTrades
 from foretell.domain.exchange.arrivals.due_orders import WALKED_MAX, orders_met
 from foretell.domain.exchange.book import is_bid
-from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.commands import PlaceOrder, ReleaseOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, Side
 from foretell.domain.exchange.place_order import check_order
 from foretell.domain.exchange.state import Market, State, UnsettledTrade
@@ -133,8 +133,8 @@ class SettlementLag:
     def refusal_of(self, command: PlaceOrder) -> Unavailable | None:
         """Return why an order is not taken now: it, or one that it meets, may expire before settlement reaches them.
 
-        An order that was placed before has its answer already. Without a lag this is one comparison of
-        times. A look is due as well when the clock was set back, which the engine's time does not follow.
+        An order that was placed before has its answer already, unless it is released now. Without a lag this is one
+        comparison of times. A look is due as well when the clock was set back, which the engine's time does not follow.
         """
         now_ms = self._engine.clock_ms()
         at_ms = now_ms - self._engine.ahead_ms
@@ -150,6 +150,10 @@ class SettlementLag:
         if not self._bounds:
             return None
         return self._refusal(self._engine.state, command, now_ms // 1000)
+
+    def refuses_release(self, command: ReleaseOrder) -> bool:
+        """Return whether a delayed order may not match at its release, by the rules of one that arrives then."""
+        return self.refusal_of(command) is not None
 
     def _look(self, now_ms: int) -> Mapping[Address, Lag]:
         """Return the lags.
@@ -174,7 +178,8 @@ class SettlementLag:
 
     def _refusal(self, state: State, command: PlaceOrder, now_s: int) -> Unavailable | None:
         market = state.market_by_id.get(command.condition_id)
-        if market is None or command.order_id in state.placed:
+        is_placed = command.order_id in state.placed and not isinstance(command, ReleaseOrder)
+        if market is None or is_placed:
             return None
         bounds = self._bounds.get(market.opened.exchange)
         if bounds is None:

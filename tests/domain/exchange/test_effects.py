@@ -49,6 +49,7 @@ def test_no_order_leaves_the_book_without_a_reason() -> None:
         "nonce_raised",
         "reverts_on_chain",
         "wallet_barred",
+        "settlement_behind",
     }
 
 

@@ -18,7 +18,7 @@ from tests.rigs.values import (
     an_observation,
 )
 
-from foretell.domain.exchange.commands import AllowanceSeen, ResolveMarket, SplitTrade
+from foretell.domain.exchange.commands import AllowanceSeen, BarWallet, ResolveMarket, SplitTrade
 from foretell.domain.exchange.settlement import Settlement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.store.outbox.settlements import record_settlements
@@ -149,6 +149,14 @@ async def test_an_order_that_left_the_book_without_a_request_is_published(
     (note,) = await notes(alice)
     assert (note["type"], note["payload"]["order_id"]) == (1, rested)
     assert (note["payload"]["close_reason"], note["owner"]) == ("underfunded", alice.key_id)
+
+
+async def test_an_order_of_a_barred_wallet_is_published(rig: TradingRig, alice: Trader) -> None:
+    rested = (await alice.placed(a_buy("alice")))["orderID"]
+    await rig.submit(BarWallet(NOW_MS, an_address("alice"), is_barred=True, cause="it reverts"))
+    (note,) = await notes(alice)
+    assert (note["type"], note["payload"]["order_id"]) == (1, rested)
+    assert note["payload"]["close_reason"] == "wallet_barred"
 
 
 async def test_the_resolution_of_a_market_is_published_to_its_holders(

@@ -78,7 +78,12 @@ class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="pl
 
 
 class ReleaseOrder(PlaceOrder, frozen=True, array_like=True, gc=False, tag="release"):
-    """Place a delayed order, whose delay is over: it arrives at the time of this command."""
+    """Place a delayed order, whose delay is over: it arrives at the time of this command.
+
+    It is closed instead if settlement was so far behind at that time that it may not match.
+    """
+
+    is_settlement_behind: bool = False
 
 
 class DelayMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="delay"):

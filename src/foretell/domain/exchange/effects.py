@@ -31,6 +31,7 @@ class CloseReason(enum.StrEnum):
     NONCE_RAISED = "nonce_raised"
     REVERTS_ON_CHAIN = "reverts_on_chain"
     WALLET_BARRED = "wallet_barred"
+    SETTLEMENT_BEHIND = "settlement_behind"
 
 
 class MarketOpened(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="market_opened"):

@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from msgspec import structs
+
 from foretell.domain.exchange.apply import Outcome
 from foretell.domain.exchange.arrivals.due_orders import due_orders_met
-from foretell.domain.exchange.commands import Command, ExpireOrders, PlaceOrder
+from foretell.domain.exchange.commands import Command, ExpireOrders, PlaceOrder, ReleaseOrder
 from foretell.domain.exchange.delays.delayed_orders import due_releases
 from foretell.domain.exchange.effects import OrderClosed
 from foretell.domain.exchange.state import State
@@ -22,6 +24,12 @@ EXPIRED_PER_COMMAND_MAX: Final = 250
 
 Commit = Callable[[Command], Outcome]
 """Applies a command of the engine's own, and appends it to the journal."""
+IsBehind = Callable[[ReleaseOrder], bool]
+"""Returns whether settlement is so far behind that a delayed order may not match at its release."""
+
+
+def _is_never_behind(_: ReleaseOrder) -> bool:
+    return False
 
 
 class DueOrders:
@@ -35,6 +43,8 @@ class DueOrders:
     ) -> None:
         self._state = state
         self._commit = commit
+        self.is_behind_for: IsBehind = _is_never_behind
+        """The rule of a host for orders that are released: the command bears its outcome."""
         self.per_command_max = per_command_max
         self._earliest_left = self._met_left = per_command_max
         self._next_turn: asyncio.Handle | None = None
@@ -98,7 +108,8 @@ class DueOrders:
             if command.condition_id in blocked or not self._clear_way(state, command):
                 blocked.add(command.condition_id)
             else:
-                self._commit(command)
+                is_behind = self.is_behind_for(command)
+                self._commit(structs.replace(command, is_settlement_behind=is_behind))
         return blocked
 
     def _watch_turn(self) -> None:

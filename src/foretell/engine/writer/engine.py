@@ -102,7 +102,7 @@ class Engine:
         self._stalled_after_s = stalled_after_s
         self._replay_batch = replay_batch
         self._limits = limits
-        self._due = DueOrders(lambda: self.state, self._commit, expired_per_command_max)
+        self.due = DueOrders(lambda: self.state, self._commit, expired_per_command_max)
         self._waiting: deque[_Waiting] = deque()
         self._subscribers: list[Subscriber] = []
         self._failure: Exception | None = None
@@ -225,8 +225,8 @@ class Engine:
         if isinstance(command, PlaceOrder):
             if command.at_ms < self.state.latest_ms:
                 command = msgspec.structs.replace(command, at_ms=self.state.latest_ms)
-            if self._has_room() and not self._due.precede(command):
-                self._due.wait(command.condition_id, partial(self.begin, command, settle))
+            if self._has_room() and not self.due.precede(command):
+                self.due.wait(command.condition_id, partial(self.begin, command, settle))
                 return
         outcome = self._apply(command)
         if isinstance(outcome, Outcome) and outcome.is_change:
@@ -247,11 +247,11 @@ class Engine:
     async def expire(self) -> bool:
         """Close expired orders and release delayed ones, if the journal has room; return that none is left."""
         while self._has_room() and is_due(self.state, self.clock_ms()):
-            await self.submit(ExpireOrders(self.clock_ms(), self._due.per_command_max))
+            await self.submit(ExpireOrders(self.clock_ms(), self.due.per_command_max))
             await asyncio.sleep(0)
         while self._has_room() and self.state.delays.orders:
             self._check_open()
-            is_all = self._due.release(self.clock_ms())
+            is_all = self.due.release(self.clock_ms())
             await self.sync()
             if is_all:
                 break
@@ -261,7 +261,7 @@ class Engine:
     async def close(self) -> None:
         """Stop accepting commands, and make durable those that were taken."""
         self._is_ready = False
-        self._due.resume()
+        self.due.resume()
         await self.journal.close()
         if self._stall_watch is not None:
             self._stall_watch.cancel()
@@ -272,7 +272,7 @@ class Engine:
             raise EngineStopped(str(self._failure))
         if not self._is_ready:
             raise EngineRestarting
-        if len(self._waiting) + self._due.waiting_count >= WAITING_MAX:
+        if len(self._waiting) + self.due.waiting_count >= WAITING_MAX:
             raise EngineBusy
 
     def _check_capacity(self, command: Command) -> None:
@@ -369,7 +369,7 @@ class Engine:
         log.error("journal failed", cause=str(failure))
         self._refuse_waiting(lambda: EngineStopped(str(failure)))
         self._waiting.clear()
-        self._due.resume()
+        self.due.resume()
         self.failed.set()
 
     def _publish(self, committed: CommittedCommand) -> None:

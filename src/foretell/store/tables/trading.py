@@ -13,7 +13,8 @@ from foretell.store.tables.columns import flag, integer, key, metadata, sorted_t
 LIVE: Final = sa.text("status = 'LIVE'")
 CLOSED_UNASKED: Final = sa.text(
     "close_reason IN ('expired', 'self_trade', 'market_resolved', 'underfunded',"
-    " 'canceled_on_chain', 'nonce_raised', 'reverts_on_chain')"
+    " 'canceled_on_chain', 'nonce_raised', 'reverts_on_chain', 'wallet_barred',"
+    " 'settlement_behind')"
 )
 """The condition of an order that left the book without a request; the index of those has it too."""
 

@@ -42,6 +42,8 @@ from foretell.domain.exchange.commands import (
     ResolveMarket,
     ReturnAllocation,
     StopSeen,
+    decode_command,
+    encode_command,
 )
 from foretell.domain.exchange.delays.delayed_orders import due_releases
 from foretell.domain.exchange.effects import (
@@ -120,6 +122,38 @@ def test_a_post_only_order_that_crosses_is_refused_at_once() -> None:
     with pytest.raises(PostOnlyWouldCross):
         apply(state, a_placing(BUY, is_post_only=True))
     assert reserved(state) == 0
+
+
+def test_a_release_while_settlement_is_behind_closes_the_order() -> None:
+    """The command says so: a replay closes it as well."""
+    state = a_delaying_state()
+    placed(state, BUY)
+    before = encode_state(state)
+    (release_order,) = due_releases(state, DUE_MS)
+    behind = msgspec.structs.replace(release_order, is_settlement_behind=True)
+    outcome = apply(state, behind)
+    (effect,) = outcome.effects
+    assert isinstance(effect, OrderPlaced)
+    assert (effect.status, effect.close_reason) == (
+        OrderStatus.CANCELED,
+        CloseReason.SETTLEMENT_BEHIND,
+    )
+    assert (reserved(state), state.unsettled_trades) == (0, {})
+    assert state.placement_by_order[an_order_id(BUY)].status is OrderStatus.CANCELED
+    again = decode_state(before)
+    again.tracks_book_changes = state.tracks_book_changes
+    assert apply(again, decode_command(encode_command(behind))) == outcome
+    assert digest(again) == digest(state)
+
+
+def test_a_release_of_an_earlier_version_matches() -> None:
+    state = a_delaying_state()
+    placed(state, BUY)
+    (release_order,) = due_releases(state, DUE_MS)
+    fields = msgspec.msgpack.decode(encode_command(release_order))
+    assert fields.pop() is False
+    apply(state, decode_command(msgspec.msgpack.encode(fields)))
+    assert len(state.unsettled_trades) == 1
 
 
 def test_a_release_matches_by_the_book_of_that_moment() -> None:
@@ -348,4 +382,5 @@ def test_a_release_is_a_placement_at_another_time() -> None:
     (command,) = due_releases(state, DUE_MS)
     fields = msgspec.structs.asdict(command)
     assert type(command) is ReleaseOrder
+    assert fields.pop("is_settlement_behind") is False
     assert PlaceOrder(**(fields | {"at_ms": NOW_MS})) == placing

@@ -1,4 +1,7 @@
-"""Release of a delayed order: it is placed as if it arrived now, and what it can no longer do closes it."""
+"""Release of a delayed order: it is placed as if it arrived now, and what it can no longer do closes it.
+
+An order that arrives is refused while settlement is behind, if it would match; one that is released then is closed.
+"""
 
 from typing import Final
 
@@ -10,6 +13,7 @@ from foretell.domain.exchange.delays.delayed_orders import take_delayed
 from foretell.domain.exchange.effects import CloseReason
 from foretell.domain.exchange.place_order import place_order, placement_of
 from foretell.domain.exchange.state import State
+from foretell.domain.exchange.waiting.delays import DelayedOrder
 from foretell.domain.values.hexadecimal import word_bytes
 
 _REASONS: Final = (
@@ -27,12 +31,19 @@ def release_order(state: State, command: ReleaseOrder) -> Placed | None:
     state.placed.pop(command.order_id, None)
     market = state.market_by_id[command.condition_id]
     market.forgotten_order_ids.discard(word_bytes(command.order_id))
+    if command.is_settlement_behind:
+        return _close(state, command, held, CloseReason.SETTLEMENT_BEHIND)
     try:
         placed = place_order(state, command)
     except ForetellError as refusal:
-        placed = Placed(held.size_units, 0, 0, _reason(refusal), None)
-        state.remember(command.order_id, placement_of(command, placed))
+        return _close(state, command, held, _reason(refusal))
     assert placed is not None, "its placement was forgotten"
+    return placed
+
+
+def _close(state: State, command: ReleaseOrder, held: DelayedOrder, reason: CloseReason) -> Placed:
+    placed = Placed(held.size_units, 0, 0, reason, None)
+    state.remember(command.order_id, placement_of(command, placed))
     return placed
 
 

@@ -12,9 +12,10 @@ from foretell.chain.logs import BlockLogs
 from foretell.chain.rpc_types import BlockHeader
 from foretell.chain.views import LATEST
 from foretell.domain.errors.chain import ChainInconsistent
+from foretell.indexer.block_times import check_times
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.project import project
-from foretell.indexer.reorg import is_on_chain, unwind_to_ancestor
+from foretell.indexer.reorg import check_alone, is_on_chain, unwind_to_ancestor
 from foretell.store.index.blocks import Block, load_last_block, prune_blocks, record_blocks
 from foretell.store.index.wallet_readings import WalletReading, record_readings
 
@@ -55,6 +56,8 @@ async def follow(context: IndexerContext) -> Step:
     end = min(head.block_number, first + context.blocks_per_range_max - 1)
     parent_hash = None if last is None else last.block_hash
     found = await context.logs.read(first, end, parent_hash)
+    below_s = None if last is None else last.timestamp_s
+    await check_times(context.reader, [each.header for each in found], below_s)
     newest, wallets = block_of(found[-1].header), context.wallets
     readings = [] if wallets is None else await wallets.read(newest, head.block_number)
     ignored = await record_range(context, last, found, readings)
@@ -84,8 +87,7 @@ async def record_range(
     blocks = [block_of(each.header) for each in found]
     logs = [placed for each in found for placed in each.logs]
     async with context.database.writing() as tx:
-        if await load_last_block(tx) != last:
-            raise ChainInconsistent("another indexer writes these tables; run only one")
+        await check_alone(tx, last)
         state = await project(tx, context.contracts, blocks, logs)
         await record_readings(tx, readings, blocks[-1].block_number)
         await record_blocks(tx, blocks)

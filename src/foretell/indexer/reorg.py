@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from foretell.chain.reader import Reader
 from foretell.chain.rpc_types import BlockHeader
-from foretell.domain.errors.chain import ReorgTooDeep
+from foretell.domain.errors.chain import ChainInconsistent, ReorgTooDeep
 from foretell.indexer.context import IndexerContext
-from foretell.store.index.blocks import TOPIC, Block, load_blocks_down
+from foretell.store.database import Transaction
+from foretell.store.index.blocks import TOPIC, Block, hold_last_block, load_blocks_down
 from foretell.store.index.unwind import unwind
 
 
@@ -18,12 +19,19 @@ async def is_on_chain(reader: Reader, block: Block, head: BlockHeader) -> bool:
     return header is not None and header.block_hash == block.block_hash
 
 
+async def check_alone(tx: Transaction, last: Block | None) -> None:
+    """Refuse with ChainInconsistent unless this is still the newest block; it stays so until the commit."""
+    if await hold_last_block(tx) != last:
+        raise ChainInconsistent("another indexer writes these tables; run only one")
+
+
 async def unwind_to_ancestor(
     context: IndexerContext, last: Block, head: BlockHeader
 ) -> Block | None:
     """Unwind every table to the common ancestor and return it, or None when nothing is left.
 
-    Raises ReorgTooDeep when the ancestor is below the blocks that are kept.
+    Raises ReorgTooDeep when the ancestor is below the blocks that are kept, and ChainInconsistent when another
+    indexer has written the tables since `last` was read.
     """
     async with context.database.reading() as tx:
         kept = await load_blocks_down(tx, last.block_number, context.reorg_blocks_max + 1)
@@ -33,6 +41,7 @@ async def unwind_to_ancestor(
         raise ReorgTooDeep(last.block_number, context.reorg_blocks_max)
     bottom = context.start_block - 1 if ancestor is None else ancestor.block_number
     async with context.database.writing() as tx:
+        await check_alone(tx, last)
         await unwind(tx, bottom)
         await tx.announce(TOPIC)
     return ancestor

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Transaction
 from foretell.store.index.activity_roles import ALL_ROLES
+from foretell.store.index.lock_waits import hold_lock
 from foretell.store.tables import activities, blocks, index_unwinds
 
 TOPIC: Final = "chain"
@@ -15,6 +16,7 @@ BEFORE_ALL_BLOCKS: Final = -1
 """A height below every block: what changed since then is everything."""
 
 _ONE_ROW: Final = 1
+_LOCK: Final = 0x626C6F63
 
 
 class Block(NamedTuple):
@@ -52,6 +54,12 @@ async def load_last_block(tx: Transaction) -> Block | None:
     """Return the newest indexed block; the tables contain everything up to it."""
     row = await tx.first(sa.select(blocks).order_by(blocks.c.block_number.desc()).limit(1))
     return None if row is None else Block._make(row)
+
+
+async def hold_last_block(tx: Transaction) -> Block | None:
+    """Return the newest indexed block; no other indexer writes blocks or takes them back until the commit."""
+    await hold_lock(tx, _LOCK)
+    return await load_last_block(tx)
 
 
 async def load_block_ago(tx: Transaction, ago_s: int) -> int | None:

@@ -30,6 +30,7 @@ from foretell.chain.rpc import Rpc
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
+from foretell.domain.evm.transaction import OutgoingTx
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.telemetry import Telemetry
@@ -37,6 +38,7 @@ from foretell.relayer.context import RelayerContext
 from foretell.relayer.routes import build_app
 from foretell.settings import Settings
 from foretell.store.database import Database
+from foretell.store.outbox.transactions import RELAYED
 from foretell.store.public_reads.places import WaitBounds, answering
 from foretell.trading.accounts.accounts import OrderNonces
 from foretell.trading.accounts.wallet_checks import WalletChecks
@@ -238,6 +240,26 @@ async def test_accounts_of_strangers_have_the_places_of_strangers(
             await node.until_running(PUBLIC_PLACES_PER_CLIENT + OWN_PLACES)
             node.may_answer.set()
     assert node.running_max == PUBLIC_PLACES_PER_CLIENT + OWN_PLACES
+
+
+async def test_guard_trial_runs_of_requests_leave_connections(
+    resources: Resources, node: SlowNode
+) -> None:
+    """A finding: relays of strangers, whose trial run a node takes long for, took all connections of the loops."""
+    sender = resources.sender(bytes(31) + b"\1", RELAYED)
+    relayed = OutgoingTx("relay", an_address("hub"), b"slow")
+
+    async def try_out(number: int) -> None:
+        with answering(f"10.0.0.{number}"):
+            await sender.revert_of(relayed)
+
+    async with asking([try_out(number) for number in range(2 * CONNECTIONS_MAX)]):
+        await node.until_running(OWN_PLACES)
+        async with asyncio.timeout(WITHIN_S):
+            assert await resources.chain_lag._fetch_head() == 7
+        await asyncio.sleep(SETTLED_S)
+        node.may_answer.set()
+    assert node.running_max == OWN_PLACES
 
 
 async def held(gate: Any, client: str, entered: asyncio.Event, until: asyncio.Event) -> None:

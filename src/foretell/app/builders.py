@@ -155,9 +155,9 @@ class Resources:
         return Reader(self.own_rpc, self.deployment, self.public_rpc)
 
     def sender(self, private_key: bytes, tables: TxTables) -> Sender:
-        """Return the queue of one account; each product has an account of its own."""
+        """Return the queue of one account of a product; requests need places for what they ask the node."""
         options = SenderOptions(self.deployment.chain_id, self.settings.confirmations)
-        return Sender(self.rpc, private_key, TxOutbox(self.database, tables), options, now_ms)
+        return Sender(self.own_rpc, private_key, TxOutbox(self.database, tables), options, now_ms)
 
     def engine_parts(self) -> EngineParts:
         """Return the parts of an engine's host."""

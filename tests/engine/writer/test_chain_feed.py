@@ -27,6 +27,7 @@ from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
     Command,
+    DelayMarket,
     ObserveChain,
     TradeSeen,
     decode_command,
@@ -272,6 +273,22 @@ async def test_a_cancel_on_the_chain_is_submitted_once(rig: TradingRig, tmp_path
     assert rig.host.engine.state.live_orders == {}
     with pytest.raises(OrderCanceledOnChain):
         await rig.submit(later)
+
+
+async def test_h4_a_cancel_on_the_chain_closes_a_delayed_order(rig: TradingRig) -> None:
+    feed, state = a_feed(rig), rig.host.engine.state
+    await feed.run_once()
+    await rig.submit(a_placing(a_buy(NAMES[0], 40)))
+    await rig.submit(DelayMarket(NOW_MS, a_word("market"), 3_000))
+    delayed = a_placing(a_buy(NAMES[1], 60, is_yes=False))
+    await rig.submit(delayed)
+    assert list(state.delays.orders) == [delayed.order_id]
+    await store_ends(rig, 2, canceled=[delayed.order_id])
+    await feed.run_once()
+    assert not state.delays.orders
+    rig.clock.move(3_000)
+    await rig.host.engine.expire()
+    assert not state.unsettled_trades
 
 
 async def test_a_reorg_lowers_a_raised_nonce_but_restores_no_order(rig: TradingRig) -> None:

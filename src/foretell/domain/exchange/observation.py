@@ -165,11 +165,12 @@ def allowances_seen(
 
 
 def cancels_seen(state: State, cancels: Sequence[CancelSeen]) -> list[CancelSeen]:
-    """Return the cancels of orders that are live, or that could still be placed."""
+    """Return the cancels of orders that are live or delayed, or that could still be placed."""
     return [
         each
         for each in cancels
         if each.order_id in state.live_orders
+        or each.order_id in state.delays.orders
         or (
             each.order_id not in state.placement_by_order
             and (each.exchange, each.order_id) not in state.canceled_orders

@@ -37,7 +37,7 @@ def picture(state: State) -> dict[str, Any]:
         "expiries": sorted(entry for entry in state._expiries if entry[1] in state.live_orders),
         "observed": (state.observed_block, state.observed_hash),
         "observed_parts": state.observed_parts,
-        "canceled_orders": sorted(state.canceled_orders),
+        "canceled_orders": [sorted(state.canceled_orders), sorted(state.canceled_earlier)],
         "maker_nonces": sorted((*key, nonce) for key, nonce in state.maker_nonces.items()),
         "touched": len(state._touched),
         "allocations": state.allocations,

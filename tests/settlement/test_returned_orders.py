@@ -7,8 +7,9 @@ from tests.rigs.sandbox import SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader
 from tests.settlement.test_two_faced import a_two_faced_trader
 
+from foretell.domain.exchange.arrivals import chain_cancels
 from foretell.domain.exchange.commands import BarWallet
-from foretell.domain.exchange.order import OrderStatus
+from foretell.domain.exchange.order import OrderStatus, Side
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Bytes32
 
@@ -73,6 +74,29 @@ async def test_d15_an_order_that_its_maker_ended_on_the_chain_does_not_come_back
     await rig.settle()
     assert await state_of(rig, resting.order_id) == (MATCHED, 10 * UNIT)
     assert await state_of(rig, taker.order_id) == (LIVE, 0)
+
+
+async def test_d15_an_order_whose_cancel_was_forgotten_costs_nobody_anything(
+    rig: SettlementRig,
+    market: SandboxMarket,
+    traders: list[Trader],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of cancels of unknown orders the newest are remembered: the order is placed, and its trade fails."""
+    monkeypatch.setattr(chain_cancels, "CANCELS_KEPT_MIN", 1)
+    alice, bob, _ = traders
+    ended, *others = [alice.order(market, Side.SELL, 40, size * UNIT) for size in (10, 11, 12)]
+    for order in (ended, *others):
+        await alice.cancel_on_chain(order)
+    await rig.see()
+    placed = await alice.place(market, ended)
+    taker = await bob.buy(market, 40, 10 * UNIT)
+    await rig.settle()
+    assert await rig.statuses(taker.trade_ids) == [TradeStatus.FAILED]
+    assert await rig.sent() == []
+    assert await state_of(rig, placed.order_id) == (MATCHED, 10 * UNIT)
+    assert await state_of(rig, taker.order_id) == (LIVE, 0)
+    await rig.check_ledger()
 
 
 TRANSFERS_ALONE: Final = "0x5f3560e01c63a9059cbb146011575f5ffd5b60015f5260205ff3"

@@ -25,6 +25,7 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.arrivals.chain_cancels import cancels_seen
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
@@ -42,7 +43,6 @@ from foretell.domain.exchange.observation import (
     TradeSettlement,
     allowances_seen,
     balances_seen,
-    cancels_seen,
     nonces_seen,
     observation_of,
     split_of,

@@ -7,13 +7,15 @@ import pytest
 import sqlalchemy as sa
 from tests.engine.writer.test_chain_feed import a_feed, block_hash
 from tests.rigs.trading import TradingRig, a_rig
-from tests.rigs.values import EXCHANGE, an_address
+from tests.rigs.values import EXCHANGE, a_word, an_address
 
+from foretell.domain.exchange.arrivals import chain_cancels
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.engine.writer import seen_tables
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.store.index.balances import load_balances
 from foretell.store.index.blocks import Block, record_blocks
+from foretell.store.index.cancellations import CanceledOrder, record_canceled_orders
 from foretell.store.index.unwind import unwind
 from foretell.store.index.wallet_readings import WalletReading, record_readings
 from foretell.store.tables import balance_changes, balances, blocks
@@ -143,6 +145,30 @@ async def test_a_first_look_without_news_submits_nothing(rig: TradingRig) -> Non
     sequence = rig.host.engine.sequence
     await a_feed(rig).run_once()
     assert rig.host.engine.sequence == sequence
+
+
+async def test_attack_cancels_of_orders_that_nobody_placed_are_not_read_into_each_start(
+    rig: TradingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody pays for them with gas alone: an engine remembers few, and journals none of them again."""
+    monkeypatch.setattr(chain_cancels, "CANCELS_KEPT_MIN", 5)
+    feed, engine = a_feed(rig), rig.host.engine
+    for number in range(3, 9):
+        await index(rig, number)
+        async with rig.context.database.writing() as tx:
+            await record_canceled_orders(tx, some_cancels(number, 7))
+        await feed.run_once()
+    state, sequence = engine.state, engine.sequence
+    assert len(state.canceled_orders) + len(state.canceled_earlier) <= 10
+    await a_feed(rig).run_once()
+    assert engine.sequence == sequence
+
+
+def some_cancels(block_number: int, count: int) -> list[CanceledOrder]:
+    return [
+        CanceledOrder(block_number, index, 0, EXCHANGE, a_word(f"{block_number} {index}"))
+        for index in range(count)
+    ]
 
 
 async def test_each_unwinding_is_counted(rig: TradingRig) -> None:

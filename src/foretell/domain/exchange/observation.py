@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from foretell.domain.exchange.arrivals.chain_cancels import cancels_seen
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
@@ -161,20 +162,6 @@ def allowances_seen(
         AllowanceSeen(wallet, exchange, is_collateral, units)
         for (wallet, exchange, is_collateral), units in units_by_key.items()
         if ledger.allowed_units(wallet, exchange, of_collateral=is_collateral) != units
-    ]
-
-
-def cancels_seen(state: State, cancels: Sequence[CancelSeen]) -> list[CancelSeen]:
-    """Return the cancels of orders that are live or delayed, or that could still be placed."""
-    return [
-        each
-        for each in cancels
-        if each.order_id in state.live_orders
-        or each.order_id in state.delays.orders
-        or (
-            each.order_id not in state.placement_by_order
-            and (each.exchange, each.order_id) not in state.canceled_orders
-        )
     ]
 
 

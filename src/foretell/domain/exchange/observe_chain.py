@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from foretell.domain.exchange.arrivals.chain_cancels import remember_cancel
 from foretell.domain.exchange.commands import (
     CancelSeen,
     NonceSeen,
@@ -174,8 +175,8 @@ def _cancel(state: State, canceled: CancelSeen, at_ms: int) -> list[Effect]:
             return []
         return [close_delayed(state, delayed, CloseReason.CANCELED_ON_CHAIN, at_ms)]
     if order is None:
-        if canceled.order_id not in state.placement_by_order:
-            state.canceled_orders.add((canceled.exchange, canceled.order_id))
+        if canceled.order_id not in state.placed:
+            remember_cancel(state, canceled)
         return []
     if _exchange_of(state, order) != canceled.exchange:
         return []

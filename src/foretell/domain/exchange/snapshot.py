@@ -148,8 +148,19 @@ class _DelayingBody(
     delayed_orders: list[DelayedOrder] = []
 
 
+class _CancelingBody(
+    _DelayingBody[OrderForm, PlacementForm],
+    Generic[OrderForm, PlacementForm],
+    frozen=True,
+    array_like=True,
+):
+    """A state with more orders that were canceled on the chain than one generation of them has."""
+
+    canceled_earlier: list[tuple[Address, Bytes32]] = []
+
+
 _WRITTEN: Final = Versioned(VERSION, _Body[_Order, Placement])
-_READ: Final = Versioned(VERSION, _DelayingBody[msgspec.Raw, msgspec.Raw])
+_READ: Final = Versioned(VERSION, _CancelingBody[msgspec.Raw, msgspec.Raw])
 _ORDER: Final = msgspec.msgpack.Decoder(_Order)
 _PLACEMENT: Final = msgspec.msgpack.Decoder(Placement)
 
@@ -176,7 +187,8 @@ def encode_state(state: State) -> bytes:
             for wallet, each in state.allocations.allocation_by_wallet.items()
         ],
     )
-    is_delaying = bool(state.delays.ms_by_market or state.delays.orders)
+    has_earlier = bool(state.canceled_earlier)
+    is_delaying = has_earlier or bool(state.delays.ms_by_market or state.delays.orders)
     if not (state.barred_wallets or state.halted_markets or state.maker_stops or is_delaying):
         return _WRITTEN.encode(body)
     fields: dict[str, Any] = msgspec.structs.asdict(body)
@@ -187,7 +199,10 @@ def encode_state(state: State) -> bytes:
         return _WRITTEN.encode(_FullBody(**fields))
     fields["delays"] = list(state.delays.ms_by_market.items())
     fields["delayed_orders"] = list(state.delays.orders.values())
-    return _WRITTEN.encode(_DelayingBody(**fields))
+    if not has_earlier:
+        return _WRITTEN.encode(_DelayingBody(**fields))
+    fields["canceled_earlier"] = sorted(state.canceled_earlier)
+    return _WRITTEN.encode(_CancelingBody(**fields))
 
 
 def state_digest(state: State) -> str:
@@ -205,7 +220,7 @@ def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> 
 
 
 def _restored_state(
-    body: _DelayingBody[msgspec.Raw, msgspec.Raw], placements_kept_max: int
+    body: _CancelingBody[msgspec.Raw, msgspec.Raw], placements_kept_max: int
 ) -> State:
     state = State(placements_kept_max)
     state.latest_ms = body.latest_ms
@@ -234,6 +249,7 @@ def _restored_state(
     for raw_placement in body.placements:
         _restore_placement(state, _PLACEMENT.decode(raw_placement), owners)
     state.canceled_orders = set(body.canceled_orders)
+    state.canceled_earlier = set(body.canceled_earlier)
     state.maker_nonces = {(each.exchange, each.maker): each.nonce for each in body.maker_nonces}
     state.allocations = _restored_allocations(body)
     state.barred_wallets = dict(body.barred_wallets)

@@ -197,6 +197,7 @@ class State:
         "_touched",
         "allocations",
         "barred_wallets",
+        "canceled_earlier",
         "canceled_orders",
         "delays",
         "exchanges",
@@ -219,7 +220,6 @@ class State:
     def __init__(self, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> None:
         self._placements_kept_max = placements_kept_max
         self._placements_forgotten_above = placements_kept_max + 1 + placements_kept_max // 100
-        self.latest_ms = 0
         self.ledger = Ledger()
         self.market_by_id: dict[Bytes32, Market] = {}
         self.market_by_token: dict[AssetId, Market] = {}
@@ -229,11 +229,12 @@ class State:
         self.placed: dict[Bytes32, Placement | LiveOrder] = {}
         """What `placement_by_order` is made of, for those who look up every order."""
         self.unsettled_trades: dict[str, UnsettledTrade] = {}
-        self.observed_block, self.observed_hash = 0, ZERO_BYTES32
+        self.latest_ms, self.observed_block, self.observed_hash = 0, 0, ZERO_BYTES32
         self.observed_parts: list[ObserveChain] = []
         self.allocations = Allocations()
         self.canceled_orders: set[tuple[Address, Bytes32]] = set()
-        """Orders that were canceled at an exchange before they were placed here."""
+        self.canceled_earlier: set[tuple[Address, Bytes32]] = set()
+        """Orders that were canceled at an exchange before they were placed here: see `arrivals/chain_cancels`."""
         self.maker_nonces: dict[tuple[Address, Address], int] = {}
         """The nonces of makers that raised them, by exchange and maker."""
         self.maker_stops: dict[tuple[Address, Address, StopKind], int] = {}

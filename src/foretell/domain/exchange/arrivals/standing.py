@@ -7,6 +7,7 @@ from foretell.domain.errors.exchange import (
     WalletBarred,
 )
 from foretell.domain.errors.order import InvalidOrderNonce, OrderStopped, OwnerSigningOff
+from foretell.domain.exchange.arrivals.chain_cancels import was_canceled
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.order import SignedOrder
 from foretell.domain.exchange.signing.stops import StopKind, is_stopped, standing_of
@@ -19,7 +20,7 @@ def check_standing(state: State, market: Market, command: PlaceOrder) -> None:
     if market.was_placed(command.order_id):
         raise OrderPlacedBefore(command.order_id)
     exchange, signed = market.opened.exchange, command.order
-    if (exchange, command.order_id) in state.canceled_orders:
+    if was_canceled(state, exchange, command.order_id):
         raise OrderCanceledOnChain(command.order_id)
     nonce = state.maker_nonces.get((exchange, signed.maker), 0)
     if signed.v2 is None and signed.nonce < nonce:

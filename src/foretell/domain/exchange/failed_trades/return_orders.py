@@ -5,6 +5,7 @@ becomes larger where it stands, and one that was filled rests again before all t
 its price. Nothing is matched by this. An order that may not rest now stays as it is.
 """
 
+from foretell.domain.exchange.arrivals.chain_cancels import was_canceled
 from foretell.domain.exchange.book import is_bid
 from foretell.domain.exchange.commands import ReturnedOrder
 from foretell.domain.exchange.effects import OrderRestored, OrderReturned
@@ -58,7 +59,7 @@ def _may_rest(
         returned.order_type.may_rest
         and (leaves_at_s is None or leaves_at_s > max(state.latest_ms, at_ms) // 1000)
         and maker not in state.barred_wallets
-        and (exchange, returned.order_id) not in state.canceled_orders
+        and not was_canceled(state, exchange, returned.order_id)
         and returned.nonce >= state.maker_nonces.get((exchange, maker), 0)
         and not _is_stopped(state, exchange, maker, returned)
     )

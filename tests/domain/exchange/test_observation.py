@@ -41,7 +41,9 @@ from foretell.domain.exchange.observation import (
     ObservationScope,
     RefusedFill,
     TradeSettlement,
+    allowances_gone,
     allowances_seen,
+    balances_gone,
     balances_seen,
     nonces_seen,
     observation_of,
@@ -92,7 +94,8 @@ def test_a_complete_list_of_balances_brings_the_ledger_up_to_the_rows(
 ) -> None:
     ledger = a_ledger(known)
     balances = [BalanceSeen(*account, units) for account, units in rows.items()]
-    seen = balances_seen(ledger, balances, (), is_complete=True)
+    seen = balances_seen(ledger, balances, ())
+    seen += balances_gone(ledger, [ALICE, BOB], rows.keys(), ())
     units_by_account = known | {(each.wallet, each.asset): each.units for each in seen}
     held = {account: units for account, units in units_by_account.items() if units}
     assert held == {account: units for account, units in rows.items() if units}
@@ -107,18 +110,17 @@ def test_changed_balances_that_the_ledger_has_are_left_out(
     known: dict[tuple[Address, AssetId], int], rows: dict[tuple[Address, AssetId], int]
 ) -> None:
     balances = [BalanceSeen(*account, units) for account, units in rows.items()]
-    seen = balances_seen(a_ledger(known), balances, (), is_complete=False)
+    seen = balances_seen(a_ledger(known), balances, ())
     assert seen == [
         each for each in balances if known.get((each.wallet, each.asset), 0) != each.units
     ]
 
 
-@pytest.mark.parametrize("is_complete", [True, False])
-def test_balances_of_foreign_assets_are_left_out(*, is_complete: bool) -> None:
+def test_balances_of_foreign_assets_are_left_out() -> None:
     ledger = a_ledger({(ALICE, COLLATERAL): 5, (BOB, COLLATERAL): 5})
     balances = [BalanceSeen(ALICE, COLLATERAL, 7), BalanceSeen(ALICE, YES, 7)]
-    seen = balances_seen(ledger, balances, {COLLATERAL}, is_complete=is_complete)
-    assert seen == [BalanceSeen(ALICE, YES, 7)]
+    assert balances_seen(ledger, balances, {COLLATERAL}) == [BalanceSeen(ALICE, YES, 7)]
+    assert balances_gone(ledger, [ALICE, BOB], (), {COLLATERAL}) == []
 
 
 @given(
@@ -133,7 +135,8 @@ def test_a_complete_list_of_allowances_brings_the_ledger_up_to_the_rows(
         ledger.allow(wallet, exchange, units, of_collateral=is_collateral)
     allowances = [AllowanceSeen(*key, units) for key, units in rows.items()]
     both = [EXCHANGE, NEG_RISK_EXCHANGE]
-    for seen in allowances_seen(ledger, allowances, both, is_complete=True):
+    news = allowances_seen(ledger, allowances, both)
+    for seen in news + allowances_gone(ledger.allowances_held(), rows.keys()):
         ledger.allow(seen.wallet, seen.exchange, seen.units, of_collateral=seen.is_collateral)
     assert {key: units for key, units in ledger.allowances() if units} == {
         key: units for key, units in rows.items() if units
@@ -148,7 +151,7 @@ def test_allowances_of_other_spenders_and_known_ones_are_left_out() -> None:
         AllowanceSeen(ALICE, EXCHANGE, is_collateral=False, units=6),
         AllowanceSeen(ALICE, BOB, is_collateral=True, units=7),
     ]
-    assert allowances_seen(ledger, rows, [EXCHANGE], is_complete=False) == [rows[1]]
+    assert allowances_seen(ledger, rows, [EXCHANGE]) == [rows[1]]
 
 
 def test_cancels_of_live_orders_and_of_unknown_orders_are_seen_once() -> None:

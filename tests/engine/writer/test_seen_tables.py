@@ -1,17 +1,20 @@
 """Tables that were taken back and reach the same block again, with other rows: wallets are read at any block."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from tests.engine.writer.test_chain_feed import a_feed, block_hash
 from tests.rigs.trading import TradingRig, a_rig
-from tests.rigs.values import EXCHANGE, a_word, an_address
+from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address
 
 from foretell.domain.exchange.arrivals import chain_cancels
 from foretell.domain.exchange.ledger import COLLATERAL
-from foretell.engine.writer import seen_tables
+from foretell.engine.writer import changed_rows, seen_tables
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.store.index.balances import load_balances
 from foretell.store.index.blocks import Block, record_blocks
@@ -169,6 +172,55 @@ def some_cancels(block_number: int, count: int) -> list[CanceledOrder]:
         CanceledOrder(block_number, index, 0, EXCHANGE, a_word(f"{block_number} {index}"))
         for index in range(count)
     ]
+
+
+async def test_guard_all_rows_are_compared_in_parts_between_which_orders_are_taken(
+    rig: TradingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finding: the loop stood still until a start, or tables that were taken back, had been compared."""
+    monkeypatch.setattr(changed_rows, "ROWS_PER_PART_MAX", 2)
+    feed, engine = a_feed(rig), rig.host.engine
+    names = [f"wallet {number}" for number in range(20)]
+    await index(rig, 3, **dict.fromkeys(names, 500 * TOKEN), bob=500 * TOKEN)
+    await feed.run_once()
+    await rig.submit(a_placing(a_buy("bob", size_units=TOKEN * 10)))
+    await take_back(rig, 2)
+    await index(rig, 3, **dict.fromkeys(names[:10], 400 * TOKEN), bob=500 * TOKEN)
+    comparing, largest = asyncio.create_task(feed.run_once()), noting_parts(monkeypatch)
+    salts = itertools.count()
+    while not comparing.done():
+        await rig.submit(a_placing(a_buy("bob", 40, salt=str(next(salts)))))
+        await asyncio.sleep(0)
+    await comparing
+    assert max(largest) <= 2
+    assert len(engine.state.live_orders) == next(salts) + 1 > 10
+    ledger = engine.state.ledger
+    held = [ledger.look_up(an_address(each), COLLATERAL).confirmed_units for each in names]
+    allowed = [
+        ledger.allowed_units(an_address(each), EXCHANGE, of_collateral=True) for each in names
+    ]
+    assert held == allowed == [400 * TOKEN] * 10 + [0] * 10
+
+
+def noting_parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list to which the number of rows, or of wallets, of each comparison is added."""
+    sizes: list[int] = []
+
+    def noted(compare: Callable[..., object], place: int) -> Callable[..., object]:
+        def run(*arguments: Any) -> object:
+            sizes.append(len(arguments[place]))
+            return compare(*arguments)
+
+        return run
+
+    for name, place in (
+        ("balances_seen", 1),
+        ("balances_gone", 1),
+        ("allowances_seen", 1),
+        ("allowances_gone", 0),
+    ):
+        monkeypatch.setattr(changed_rows, name, noted(getattr(changed_rows, name), place))
+    return sizes
 
 
 async def test_each_unwinding_is_counted(rig: TradingRig) -> None:

@@ -1,3 +1,6 @@
+from collections.abc import AsyncIterator
+from typing import TypeVar
+
 import pytest
 from tests.rigs.rows import Rows
 from tests.rigs.values import EXCHANGE, a_word, an_address, an_asset
@@ -10,11 +13,12 @@ from foretell.store.index.balances import (
     Allowance,
     Balance,
     LockedCollateral,
+    allowances_changed,
+    balances_changed,
     is_holder,
     load_allowances,
     load_allowances_changed,
     load_balances,
-    load_balances_changed,
     load_holders,
     load_locked,
     load_most_locked,
@@ -22,9 +26,12 @@ from foretell.store.index.balances import (
     record_balances,
     record_locked,
 )
+from foretell.store.index.blocks import BEFORE_ALL_BLOCKS
 from foretell.store.index.history_tables import BALANCES, restore_states
 
 pytestmark = pytest.mark.anyio
+
+Part = TypeVar("Part")
 
 ANN, BOB = sorted([an_address("ann"), an_address("bob")])
 YES, NO = AssetId("12345678901234567890"), AssetId("2")
@@ -44,12 +51,38 @@ async def test_changes_since_a_block_are_those_of_later_blocks(database: Databas
         await record_allowances(
             tx, [Allowance(ANN, EXCHANGE, is_collateral=True, units=8, block_number=5)]
         )
-        assert await load_balances_changed(tx, 4) == [Balance(BOB, YES, 5, 5)]
-        assert await load_balances_changed(tx, 5) == []
+        assert await parts_of(balances_changed(tx, 4, 9)) == [[Balance(BOB, YES, 5, 5)]]
+        assert await parts_of(balances_changed(tx, 5, 9)) == [[]]
         assert await load_allowances_changed(tx, 4) == [
             Allowance(ANN, EXCHANGE, is_collateral=True, units=8, block_number=5)
         ]
         assert await load_allowances_changed(tx, 5) == []
+
+
+async def parts_of(parts: AsyncIterator[Part]) -> list[Part]:
+    return [part async for part in parts]
+
+
+@pytest.mark.parametrize("rows_max", [1, 2, 3, 4, 5, 9])
+async def test_all_rows_come_in_parts_and_each_of_them_once(
+    database: Database, rows_max: int
+) -> None:
+    held = [Balance(wallet, asset, 5, 4) for wallet in (ANN, BOB) for asset in (YES, NO)]
+    allowed = [
+        Allowance(wallet, EXCHANGE, is_collateral=is_collateral, units=8, block_number=5)
+        for wallet in (ANN, BOB)
+        for is_collateral in (True, False)
+    ]
+    async with database.writing() as tx:
+        await record_balances(tx, held)
+        await record_allowances(tx, allowed)
+    async with database.reading() as tx:
+        balance_parts = await parts_of(balances_changed(tx, BEFORE_ALL_BLOCKS, rows_max))
+        allowance_parts = await parts_of(allowances_changed(tx, BEFORE_ALL_BLOCKS, rows_max))
+    sizes = [len(part) for part in balance_parts]
+    assert sizes == [rows_max] * (4 // rows_max) + [4 % rows_max] * (4 % rows_max > 0)
+    assert sorted(row for part in balance_parts for row in part) == sorted(held)
+    assert sorted(row for part in allowance_parts for row in part) == sorted(allowed)
 
 
 async def test_allowances_of_collateral_and_of_tokens_are_separate(database: Database) -> None:

@@ -6,7 +6,7 @@ changed ones; then an entry of the state without a row counts as zero.
 """
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from foretell.domain.exchange.arrivals.chain_cancels import cancels_seen
@@ -25,6 +25,9 @@ from foretell.domain.exchange.ledger import AssetId, Ledger
 from foretell.domain.exchange.state import State, UnsettledTrade
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address, Bytes32
+
+AllowanceKey = tuple[Address, Address, bool]
+"""The wallet, the exchange, and whether the allowance is of collateral."""
 
 
 class TradeSettlement(NamedTuple):
@@ -60,6 +63,7 @@ class RefusedFill(NamedTuple):
 class ChainReading(NamedTuple):
     """Rows of the chain's tables as of a block, all of them or those that changed.
 
+    Of balances and allowances it has what differs from the engine's, those that are gone included.
     One that `replaces` the observed block, which the chain does not have any more, is observed without news, too.
     """
 
@@ -94,13 +98,9 @@ def observation_of(
     """Return the observation that brings the state up to the reading, None if none is due."""
     assert scope.confirmations >= 0
     assert scope.blocks_unobserved_max > 0
-    ledger, is_complete = state.ledger, reading.is_complete
-    balances = balances_seen(
-        ledger, reading.balances, scope.foreign_assets, is_complete=is_complete
-    )
-    allowances = allowances_seen(
-        ledger, reading.allowances, scope.exchanges, is_complete=is_complete
-    )
+    is_complete = reading.is_complete
+    balances = balances_seen(state.ledger, reading.balances, scope.foreign_assets)
+    allowances = allowances_seen(state.ledger, reading.allowances, scope.exchanges)
     confirmed_block = reading.block_number - scope.confirmations
     trades = trades_seen(state, reading.settlements, confirmed_block)
     cancels = cancels_seen(state, reading.cancels)
@@ -124,45 +124,52 @@ def observation_of(
 
 
 def balances_seen(
-    ledger: Ledger,
-    balances: Sequence[BalanceSeen],
-    foreign_assets: Collection[AssetId],
-    *,
-    is_complete: bool,
+    ledger: Ledger, balances: Iterable[BalanceSeen], foreign_assets: Collection[AssetId]
 ) -> list[BalanceSeen]:
     """Return the balances that differ from the ledger's, without foreign assets."""
-    units_by_account = {(each.wallet, each.asset): each.units for each in balances}
-    if is_complete:
-        for account in ledger.accounts_held():
-            units_by_account.setdefault(account, 0)
     return [
-        BalanceSeen(wallet, asset, units)
-        for (wallet, asset), units in units_by_account.items()
-        if asset not in foreign_assets and ledger.look_up(wallet, asset).confirmed_units != units
+        each
+        for each in balances
+        if each.asset not in foreign_assets
+        and ledger.look_up(each.wallet, each.asset).confirmed_units != each.units
+    ]
+
+
+def balances_gone(
+    ledger: Ledger,
+    wallets: Iterable[Address],
+    accounts: Collection[tuple[Address, AssetId]],
+    foreign_assets: Collection[AssetId],
+) -> list[BalanceSeen]:
+    """Return a balance of zero for what these wallets hold in the ledger alone, and in none of the accounts with rows."""
+    return [
+        BalanceSeen(wallet, asset, 0)
+        for wallet in wallets
+        for asset in ledger.assets(wallet)
+        if ledger.look_up(wallet, asset).confirmed_units
+        and asset not in foreign_assets
+        and (wallet, asset) not in accounts
     ]
 
 
 def allowances_seen(
-    ledger: Ledger,
-    allowances: Sequence[AllowanceSeen],
-    exchanges: Collection[Address],
-    *,
-    is_complete: bool,
+    ledger: Ledger, allowances: Iterable[AllowanceSeen], exchanges: Collection[Address]
 ) -> list[AllowanceSeen]:
     """Return the allowances of these exchanges that differ from the ledger's."""
-    units_by_key = {
-        (each.wallet, each.exchange, each.is_collateral): each.units
+    return [
+        each
         for each in allowances
         if each.exchange in exchanges
-    }
-    if is_complete:
-        for key in ledger.allowances_held():
-            units_by_key.setdefault(key, 0)
-    return [
-        AllowanceSeen(wallet, exchange, is_collateral, units)
-        for (wallet, exchange, is_collateral), units in units_by_key.items()
-        if ledger.allowed_units(wallet, exchange, of_collateral=is_collateral) != units
+        and ledger.allowed_units(each.wallet, each.exchange, of_collateral=each.is_collateral)
+        != each.units
     ]
+
+
+def allowances_gone(
+    held: Iterable[AllowanceKey], with_rows: Collection[AllowanceKey]
+) -> list[AllowanceSeen]:
+    """Return an allowance of zero for each of these of the ledger that has no row."""
+    return [AllowanceSeen(*key, units=0) for key in held if key not in with_rows]
 
 
 def nonces_seen(state: State, nonces: Sequence[NonceSeen], *, is_complete: bool) -> list[NonceSeen]:

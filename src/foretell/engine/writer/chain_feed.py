@@ -18,8 +18,6 @@ import msgspec
 import structlog
 
 from foretell.domain.exchange.commands import (
-    AllowanceSeen,
-    BalanceSeen,
     BarWallet,
     CancelSeen,
     Command,
@@ -44,6 +42,7 @@ from foretell.domain.exchange.wallets.wallet_bars import bars_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.chain_lag import ChainLag
+from foretell.engine.writer.changed_rows import read_allowances, read_balances
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.lower_head import LowerHead
 from foretell.engine.writer.returned_orders import ReturnedOrders
@@ -53,7 +52,6 @@ from foretell.engine.writer.sports_delays import SportsDelays
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.halted_markets import load_halted
 from foretell.store.database import Database, Transaction
-from foretell.store.index.balances import load_allowances_changed, load_balances_changed
 from foretell.store.index.blocks import (
     BEFORE_ALL_BLOCKS,
     Block,
@@ -184,9 +182,10 @@ class ChainFeed:
     async def _read(
         self, tx: Transaction, last: Block, since: int, *, replaces: bool
     ) -> ChainReading:
-        """Return the rows that changed after a block, or all of them, as of the last block."""
-        balances = await load_balances_changed(tx, since)
-        allowances = await load_allowances_changed(tx, since)
+        """Return the rows that changed after a block, or of all of them, as of the last block."""
+        ledger, scope = self.engine.state.ledger, self._scope()
+        balances = await read_balances(tx, since, ledger, scope.foreign_assets)
+        allowances = await read_allowances(tx, since, ledger, scope.exchanges)
         cancels = await load_canceled_orders(tx, since)
         nonces = await load_raised_nonces(tx, since)
         stops = await load_stops(tx, since)
@@ -194,11 +193,8 @@ class ChainFeed:
             block_number=last.block_number,
             block_hash=last.block_hash,
             is_complete=since == BEFORE_ALL_BLOCKS,
-            balances=[BalanceSeen(each.wallet, each.asset, each.units) for each in balances],
-            allowances=[
-                AllowanceSeen(each.wallet, each.spender, each.is_collateral, each.units)
-                for each in allowances
-            ],
+            balances=balances,
+            allowances=allowances,
             cancels=[CancelSeen(each.exchange, each.order_id) for each in cancels],
             nonces=[NonceSeen(each.exchange, each.maker, each.nonce) for each in nonces],
             settlements=await self._load_settlements(tx),

@@ -5,8 +5,8 @@ block has another hash now, a reorg has undone what it read, and may have delete
 load all the wallets that it knows again.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
@@ -16,6 +16,7 @@ from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.index.blocks import BEFORE_ALL_BLOCKS
 from foretell.store.index.history_tables import (
     ALLOWANCES,
     BALANCES,
@@ -162,10 +163,43 @@ async def load_allowances(
     ]
 
 
-async def load_balances_changed(tx: Transaction, since_block: int) -> Sequence[Balance]:
-    """Return the balances that changed after this block."""
-    changed = balances.c.block_number > since_block
-    return [Balance._make(row) for row in await tx.all(sa.select(balances).where(changed))]
+async def balances_changed(
+    tx: Transaction, since_block: int, rows_max: int
+) -> AsyncIterator[Sequence[Balance]]:
+    """Yield the balances that changed after this block; before all blocks, in parts of at most so many."""
+    async for rows in _changed(tx, balances, since_block, rows_max):
+        yield [Balance._make(row[: len(Balance._fields)]) for row in rows]
+
+
+async def allowances_changed(
+    tx: Transaction, since_block: int, rows_max: int
+) -> AsyncIterator[Sequence[Allowance]]:
+    """Yield the allowances that changed after this block; before all blocks, in parts of at most so many."""
+    async for rows in _changed(tx, allowances, since_block, rows_max):
+        yield [Allowance._make(row[: len(Allowance._fields)]) for row in rows]
+
+
+async def _changed(
+    tx: Transaction, table: sa.Table, since_block: int, rows_max: int
+) -> AsyncIterator[Sequence[sa.Row[Any]]]:
+    """Yield what changed at once, which the index of blocks finds, or all rows by parts of the table.
+
+    SQLite has its rows in the order of their numbers: in the order of their keys it would read a page for each.
+    """
+    if since_block != BEFORE_ALL_BLOCKS:
+        yield await tx.all(sa.select(table).where(table.c.block_number > since_block))
+        return
+    key: list[sa.ColumnElement[Any]] = list(table.primary_key.columns)
+    if tx.dialect == "sqlite":
+        key = [sa.literal_column("rowid", sa.BigInteger)]
+    places = [column.label(f"place_{number}") for number, column in enumerate(key)]
+    page = sa.select(table, *places).order_by(*key).limit(rows_max)
+    rows = await tx.all(page)
+    while rows:
+        yield rows
+        last = zip(rows[-1][-len(key) :], key, strict=True)
+        after = sa.tuple_(*[sa.literal(value, column.type) for value, column in last])
+        rows = await tx.all(page.where(sa.tuple_(*key) > after))
 
 
 async def load_allowances_changed(tx: Transaction, since_block: int) -> Sequence[Allowance]:

@@ -150,7 +150,7 @@ async def test_a_first_look_without_news_submits_nothing(rig: TradingRig) -> Non
     assert rig.host.engine.sequence == sequence
 
 
-async def test_attack_cancels_of_orders_that_nobody_placed_are_not_read_into_each_start(
+async def test_attack_h5_cancels_of_orders_that_nobody_placed_are_not_read_into_each_start(
     rig: TradingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Anybody pays for them with gas alone: an engine remembers few, and journals none of them again."""

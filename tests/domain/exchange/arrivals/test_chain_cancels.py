@@ -53,7 +53,7 @@ def are_remembered(state: State, cancels: Iterable[CancelSeen]) -> bool:
 
 
 @pytest.mark.parametrize("at_once", [1, 1_000])
-def test_attack_cancels_of_orders_that_nobody_placed_do_not_grow_the_state(at_once: int) -> None:
+def test_attack_h5_cancels_of_orders_that_nobody_placed_do_not_grow_the_state(at_once: int) -> None:
     state = a_trading_state()
     for start in range(0, 1_000, at_once):
         apply(state, observing(*map(a_cancel, range(start, start + at_once))))
